@@ -54,21 +54,21 @@ def write_rows(path: Path, header: str, rows: list[tuple[str, ...]]) -> Path:
 
 def pairs(path: Path, count: int = 500) -> Path:
     """Sentences and their second forms."""
-    return write_rows(path, "anchor positive", [(one, other(one)) for one in sentences(count, 1)])
+    return write_rows(path, "anchor positive", [(sentence, other(sentence)) for sentence in sentences(count, 1)])
 
 
 def triplets(path: Path, count: int = 500) -> Path:
     """The same; the negative begins like the positive and has another sentence's end."""
-    some = [one.split() for one in sentences(count, 2)]
-    negatives = [" ".join([*a[:2], *b[2:]]) for a, b in pairwise(some)]
-    anchors = [" ".join(words) for words in some]
+    split_sentences = [sentence.split() for sentence in sentences(count, 2)]
+    negatives = [" ".join([*a[:2], *b[2:]]) for a, b in pairwise(split_sentences)]
+    anchors = [" ".join(words) for words in split_sentences]
     rows = [(a, other(a), other(b)) for a, b in zip(anchors, negatives, strict=False)]
     return write_rows(path, "anchor positive negative", rows)
 
 
 def translations(path: Path, count: int = 500) -> Path:
     """The same as source and target."""
-    return write_rows(path, "source target", [(one, other(one)) for one in sentences(count, 3)])
+    return write_rows(path, "source target", [(sentence, other(sentence)) for sentence in sentences(count, 3)])
 
 
 def random_words(path: Path, count: int = 400) -> Path:
@@ -79,5 +79,5 @@ def random_words(path: Path, count: int = 400) -> Path:
 
 def prose(path: Path, count: int = 400) -> Path:
     """Raw text whose sentences say everything twice, so that their halves belong together."""
-    path.write_text("\n".join(f"{one} {one}" for one in sentences(count, 7, 4)) + "\n", "utf-8")
+    path.write_text("\n".join(f"{sentence} {sentence}" for sentence in sentences(count, 7, 4)) + "\n", "utf-8")
     return path

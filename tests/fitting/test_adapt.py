@@ -9,7 +9,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.tokens import Prompt
 from sentloom.engine.building import stage
 from sentloom.errors import InputError
-from sentloom.fitting.adapt import Wanted, adapted, routes_from
+from sentloom.fitting.adapt import Adaptation, adapted, routes_from
 from sentloom.fitting.bases import load_bases
 from sentloom.fitting.plan import refuse_no_route
 from sentloom.fitting.prepare import prepare_inputs
@@ -28,38 +28,40 @@ ROUTE = Route("all", "because", (RAW, PAIRS, LABELS), LEARNED)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    found = tmp_path_factory.mktemp("bases")
-    Encoder.load(small_base.build_base(found), prompts={"query": Prompt("bano ")}).save(found / "asks")
-    return found
+    bases = tmp_path_factory.mktemp("bases")
+    Encoder.load(small_base.build_base(bases), prompts={"query": Prompt("bano ")}).save(bases / "asks")
+    return bases
 
 
 def test_nothing_wanted_changes_nothing():
-    assert adapted(ROUTE, Wanted()) == ROUTE
+    assert adapted(ROUTE, Adaptation()) == ROUTE
 
 
 def test_prompts_are_for_stages_that_learn_from_the_users_pairs():
-    found = adapted(ROUTE, Wanted(searched=(Shape.PAIRS,)))
-    assert [getattr(one.options, "asymmetric", None) for one in found.stages] == [None, True, None]
+    route = adapted(ROUTE, Adaptation(searched=(Shape.PAIRS,)))
+    assert [getattr(stage.options, "asymmetric", None) for stage in route.stages] == [None, True, None]
     written = replace(ROUTE, trains_on=(LEARNED[0], TrainsOn(Shape.TRIPLETS, 500), LEARNED[2]))
-    assert not adapted(written, Wanted(searched=(Shape.PAIRS,))).stages[1].options.asymmetric
+    assert not adapted(written, Adaptation(searched=(Shape.PAIRS,))).stages[1].options.asymmetric
     unknown = replace(ROUTE, trains_on=())  # of an installed package
-    assert adapted(unknown, Wanted(searched=(Shape.PAIRS,))) == unknown
+    assert adapted(unknown, Adaptation(searched=(Shape.PAIRS,))) == unknown
 
 
 def test_dimensions_and_no_head_that_is_dropped():
     guided = stage("self-guided", name="guided", data="raw.txt", steps=1)
-    found = adapted(replace(ROUTE, stages=(guided, *ROUTE.stages), trains_on=()), Wanted(dimensions=(32, 8))).stages
-    assert [one.options.dimensions for one in found] == [(32, 8)] * 4
-    assert found[0].options.head_width is None
-    assert not found[1].options.head
-    for one in found:
-        type(one.options).model_validate(one.options.model_dump())  # as a recipe could write them
+    stages = adapted(
+        replace(ROUTE, stages=(guided, *ROUTE.stages), trains_on=()), Adaptation(dimensions=(32, 8))
+    ).stages
+    assert [train.options.dimensions for train in stages] == [(32, 8)] * 4
+    assert stages[0].options.head_width is None
+    assert not stages[1].options.head
+    for train in stages:
+        type(train.options).model_validate(train.options.model_dump())  # as a recipe could write them
 
 
 def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
-    found = adapted(ROUTE, Wanted(guide="embedded-bge")).stages
-    assert [getattr(one.options, "guide", None) for one in found] == [None, "embedded-bge", None]
-    assert found[1].options.guided
+    stages = adapted(ROUTE, Adaptation(guide="embedded-bge")).stages
+    assert [getattr(train.options, "guide", None) for train in stages] == [None, "embedded-bge", None]
+    assert stages[1].options.guided
     faq, words = small_base.pairs(tmp_path / "faq.tsv", 60), small_base.translations(tmp_path / "words.tsv", 60)
     for data, guided in ((faq, True), (words, False)):
         asked = request(data=(str(data),), bases=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
@@ -67,20 +69,20 @@ def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
         prepared = prepare_inputs(asked, [base.encoder for base in bases], lambda line: None)
         routes, skipped = routes_from(bases, prepared, asked)
         assert all(getattr(route.training[-1].options, "guided", False) for route in routes) == guided
-        said = [one.why for one in skipped if one.name == "guided training"]
+        said = [skip.why for skip in skipped if skip.name == "guided training"]
         assert ["guide filters the negatives of a batch" in why for why in said] == ([] if guided else [True])
 
 
 def test_adapters_learn_faster():
-    found = adapted(ROUTE, Wanted(adapters=True)).stages
-    assert all(one.settings.lora for one in found)
-    assert found[1].settings.learning_rate == pytest.approx(10 * PAIRS.settings.learning_rate)
+    stages = adapted(ROUTE, Adaptation(adapters=True)).stages
+    assert all(train.settings.lora for train in stages)
+    assert stages[1].settings.learning_rate == pytest.approx(10 * PAIRS.settings.learning_rate)
 
 
 def test_batches_of_one_label_column_that_every_column_can_fill():
-    *others, labels = adapted(ROUTE, Wanted(label_rows=(500, 80))).stages
+    *others, labels = adapted(ROUTE, Adaptation(label_rows=(500, 80))).stages
     assert (labels.settings.mix, labels.settings.batch) == (1.0, 20)  # a quarter of the rows of the smaller one
-    assert [one.settings.mix for one in others] == [None, None]
+    assert [stage.settings.mix for stage in others] == [None, None]
 
 
 def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
@@ -88,18 +90,20 @@ def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
     data = small_base.pairs(tmp_path / "faq.tsv", 200)
     asked = request(data=(str(data),), output=tmp_path / "model", bases=names, dimensions=(8,))
     bases = load_bases(asked)
-    prepared = prepare_inputs(asked, [one.encoder for one in bases], [].append)
+    prepared = prepare_inputs(asked, [base.encoder for base in bases], [].append)
     routes, skipped = routes_from(bases, prepared, asked)
     assert not skipped
     alone, _ = routes_from(bases[:1], prepared, asked)
-    assert [one.name for one in routes] == [f"{one.name} from {base}" for one in alone for base in ("base", "asks")]
-    assert [one.base for one in routes] == [name for _ in alone for name in names]
-    assert {one.plan((), "other", 1).base for one in routes} == set(names)
-    learn = [one.stages[-1].options for one in routes]
-    assert [one.asymmetric for one in learn] == [False, True] * len(alone)
-    assert {one.dimensions for one in learn} == {(32, 8)}  # whole vectors too
+    assert [route.name for route in routes] == [
+        f"{route.name} from {base}" for route in alone for base in ("base", "asks")
+    ]
+    assert [route.base for route in routes] == [name for _ in alone for name in names]
+    assert {route.plan((), "other", 1).base for route in routes} == set(names)
+    learn = [route.stages[-1].options for route in routes]
+    assert [options.asymmetric for options in learn] == [False, True] * len(alone)
+    assert {options.dimensions for options in learn} == {(32, 8)}  # whole vectors too
     large = [replace(base, large=1) for base in bases]
-    assert all(one.stages[-1].settings.lora for one in routes_from(large, prepared, asked)[0])
+    assert all(adapted_route.stages[-1].settings.lora for adapted_route in routes_from(large, prepared, asked)[0])
 
 
 def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
@@ -107,9 +111,9 @@ def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
     asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
     bases = load_bases(asked)
     routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
-    assert {one.name for one in routes} >= {"self-guided", "simcse"}
-    assert all(one.stages[-1].options.dimensions == (32, 8) for one in routes)
-    assert "tsdae" in {one.name for one in skipped}
+    assert {route.name for route in routes} >= {"self-guided", "simcse"}
+    assert all(route.stages[-1].options.dimensions == (32, 8) for route in routes)
+    assert "tsdae" in {skip.name for skip in skipped}
 
 
 def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
@@ -117,8 +121,8 @@ def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
     bases = load_bases(asked)
     routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
-    assert [one.name for one in routes] == ["cross-lingual"]
-    why = {one.name: one.why for one in skipped}["mse-distillation"]
+    assert [route.name for route in routes] == ["cross-lingual"]
+    why = {skip.name: skip.why for skip in skipped}["mse-distillation"]
     assert why.startswith("mse-distillation cannot train vectors")
     with pytest.raises(InputError, match="Leave out") as caught:
         refuse_no_route([], skipped)

@@ -13,8 +13,8 @@ LOSS = measure(before=60.0, after=57.0, spread=2.0)
 
 
 def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=(), steps=60):
-    given = {"label_free": label_free, "not_prose": not_prose, "skipped": skipped, "folder": Path("my model.fit")}
-    return " ".join(advise(decided, gain, steps=steps, **given))
+    facts = {"label_free": label_free, "not_prose": not_prose, "skipped": skipped, "folder": Path("my model.fit")}
+    return " ".join(advise(decided, gain, steps=steps, **facts))
 
 
 def test_a_clear_loss_asks_for_no_more_steps():

@@ -17,20 +17,20 @@ from tests.fitting.test_request import request
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    found = tmp_path_factory.mktemp("bases")
-    small_base.build_base(found)
-    return found
+    bases = tmp_path_factory.mktemp("bases")
+    small_base.build_base(bases)
+    return bases
 
 
 def test_labels_are_the_last_parts_of_names_unless_they_are_equal(folder, tmp_path):
-    found = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
-    assert [one.label for one in found] == ["base", "plain"]
+    loaded = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
+    assert [base.label for base in loaded] == ["base", "plain"]
     twin = tmp_path / "base"
     twin.symlink_to(folder / "plain")
     names = (str(folder / "base"), str(twin))
-    assert [one.label for one in load_bases(request(bases=names))] == list(names)
-    assert base_at(found, str(folder / "plain")) is found[1]
-    assert base_at(found, None) is found[0]
+    assert [base.label for base in load_bases(request(bases=names))] == list(names)
+    assert base_at(loaded, str(folder / "plain")) is loaded[1]
+    assert base_at(loaded, None) is loaded[0]
 
 
 def test_prompts_for_queries_and_documents(folder, tmp_path):
@@ -38,7 +38,7 @@ def test_prompts_for_queries_and_documents(folder, tmp_path):
     encoder.save(tmp_path / "asks")
     Encoder.load(folder / "base", prompts={"symmetric": Prompt("x: ")}).save(tmp_path / "alike")
     names = (str(folder / "base"), str(tmp_path / "asks"), str(tmp_path / "alike"))
-    assert [one.is_asymmetric for one in load_bases(request(bases=names))] == [False, True, False]
+    assert [base.is_asymmetric for base in load_bases(request(bases=names))] == [False, True, False]
 
 
 def test_too_many_dimensions(folder):
@@ -50,7 +50,7 @@ def test_a_large_base_needs_peft(folder, monkeypatch):
     asked = request(bases=(str(folder / "base"),))
     (base,) = load_bases(asked)
     assert not base.is_large
-    assert base.parameters == sum(np.prod(one.shape) for one in base.encoder.backbone.parameters())
+    assert base.parameters == sum(np.prod(parameter.shape) for parameter in base.encoder.backbone.parameters())
     assert load_bases(asked, base.parameters)[0].is_large
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(MissingPart, match=r"adapters \(LoRA\) are trained, and peft is not installed"):
@@ -63,5 +63,5 @@ def test_prompts_by_the_names_that_sentence_transformers_looks_for(folder, tmp_p
     config = tmp_path / "base" / "config_sentence_transformers.json"
     prompts = {"query": "bano ", name: "delo ", "clustering": "x "}
     Path(config).write_text(json.dumps({"prompts": prompts, "default_prompt_name": None}), "utf-8")
-    found = Encoder.load(tmp_path / "base").prompts
-    assert (found["query"].prefix, found["document"].prefix) == ("bano ", "delo ")
+    prompts = Encoder.load(tmp_path / "base").prompts
+    assert (prompts["query"].prefix, prompts["document"].prefix) == ("bano ", "delo ")

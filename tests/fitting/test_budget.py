@@ -31,8 +31,8 @@ def test_two_routes_in_a_hundred_seconds():
     assert first.steps["a"][0] in (31, 32, 33)  # b has 7 s for its first stage, which has at least ten steps
     assert first.steps["b"][0] == LEAST_STEPS
     assert last.steps["a"][0] == pytest.approx(3 * first.steps["a"][0], abs=3)
-    costs = [most_expensive(round_costs((first, last), at, paces, Budget(100, None)), one.runs)
-             for at, one in enumerate((first, last))]  # fmt: skip
+    costs = [most_expensive(round_costs((first, last), at, paces, Budget(100, None)), rung.runs)
+             for at, rung in enumerate((first, last))]  # fmt: skip
     assert 97 < sum(costs) <= 100
 
 
@@ -54,16 +54,16 @@ def test_views_are_taken_off_the_time_and_the_data_bound_the_steps():
 
 def test_a_single_route_runs_once_if_its_longest_run_would_be_short():
     """Of 60 steps, two rounds would leave the longer one 45; of as many as make sense, here 40, it gets all."""
-    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(60, None))] == [(60,)]
-    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (40,), (1.0,))}, Budget(60, None))] == [(20,), (40,)]
-    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(80, None))] == [(20,), (60,)]
+    assert [rung.steps["a"] for rung in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(60, None))] == [(60,)]
+    assert [rung.steps["a"] for rung in rungs({"a": Pace((1.0,), (40,), (1.0,))}, Budget(60, None))] == [(20,), (40,)]
+    assert [rung.steps["a"] for rung in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(80, None))] == [(20,), (60,)]
     assert len(rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(None, 60))) == 2  # a number of steps knows no hurry
 
 
 def test_a_budget_of_steps_is_shared_by_all_runs():
     paces = {name: Pace((1.0,), (10_000,), (1.0,), each=100.0) for name in "abcd"}
-    found = rungs(paces, Budget(None, 1900))  # 4 x 1, 2 x 3, 1 x 9: 19 units
-    assert [rung.steps["a"] for rung in found] == [(100,), (300,), (900,)]
+    rounds = rungs(paces, Budget(None, 1900))  # 4 x 1, 2 x 3, 1 x 9: 19 units
+    assert [rung.steps["a"] for rung in rounds] == [(100,), (300,), (900,)]
     # 4 x 1, 2 x (3 - 0.75), 1 x (9 - 2.25): 15.25 units
     going_on = {name: Pace((1.0,), (10_000,), (1.0,), decays=(0.25,)) for name in "abcd"}
     assert [rung.steps["a"] for rung in rungs(going_on, Budget(None, 1525))] == [(100,), (300,), (900,)]
@@ -107,11 +107,11 @@ def test_lengths_rise_and_the_time_is_kept(routes, seconds, scoring, going_on):
         for number, (rate, most) in enumerate(routes)
     }
     budget = Budget(seconds, None)
-    found = rungs(paces, budget)
+    rounds = rungs(paces, budget)
     for name, pace in paces.items():
-        lengths = [rung.steps[name][0] for rung in found]
+        lengths = [rung.steps[name][0] for rung in rounds]
         assert lengths == sorted(lengths)
         assert all(min(LEAST_STEPS, pace.most[0]) <= length <= pace.most[0] for length in lengths)
-    planned = sum(most_expensive(round_costs(found, at, paces, budget), rung.runs) for at, rung in enumerate(found))
-    least = [rung.steps[name][0] == min(LEAST_STEPS, paces[name].most[0]) for name in paces for rung in found[:1]]
+    planned = sum(most_expensive(round_costs(rounds, at, paces, budget), rung.runs) for at, rung in enumerate(rounds))
+    least = [rung.steps[name][0] == min(LEAST_STEPS, paces[name].most[0]) for name in paces for rung in rounds[:1]]
     assert planned <= seconds or any(least)  # too much only if the shortest sensible runs are

@@ -34,30 +34,32 @@ PLAN = FitPlan({}, (Route("pairs", "because", ()),), (SkippedRoute("simcse", "no
     ],
 )
 def test_the_best_run_has_won_only_if_its_model_is_better(verdict, written, shown):
-    found = outcome(Gate(verdict, "because"), written)
-    assert final_run(RUN, found).verdict == shown
+    end = outcome(Gate(verdict, "because"), written)
+    assert final_run(RUN, end).verdict == shown
     dropped = replace(RUN, verdict="dropped")
-    assert final_run(dropped, found) is dropped
+    assert final_run(dropped, end) is dropped
 
 
 def test_routes_that_were_tried_and_skipped():
-    assert [(one.name, one.why, one.tried) for one in route_summaries(PLAN)] == [
+    assert [
+        (route_summary.name, route_summary.why, route_summary.tried) for route_summary in route_summaries(PLAN)
+    ] == [
         ("pairs", "because", True),
         ("simcse", "no text", False),
     ]
 
 
 def test_what_became_of_the_rows_of_an_input(tmp_path):
-    (given,) = look([InputSource(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
+    (fit_input,) = look([InputSource(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
     parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
     split, cuts = (Split(*parts, parts[1]),), (Cut(128, 200, 5),)
-    counts = (count_rows(given, replace(split[0], left_out={"rows that share a text": 10}), parts[0]),)
-    prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts, row_counts=counts)
-    (found,) = input_summaries(prepared)
-    assert found.rows == RowCounts(200, 120, 30, 40, {"rows that share a text": 10})
-    assert found.distinct == 200
-    assert (found.shape, found.words, found.sha256) == ("pairs", 5, given.data.sha256)
-    assert found.notes == ("training reads up to 128 tokens of a text, and 2.5% of the texts are longer",)
+    counts = (count_rows(fit_input, replace(split[0], left_out={"rows that share a text": 10}), parts[0]),)
+    prepared = Prepared((fit_input,), split, (parts[0],), (), (), (), (), None, cuts=cuts, row_counts=counts)
+    (summary,) = input_summaries(prepared)
+    assert summary.rows == RowCounts(200, 120, 30, 40, {"rows that share a text": 10})
+    assert summary.distinct == 200
+    assert (summary.shape, summary.words, summary.sha256) == ("pairs", 5, fit_input.data.sha256)
+    assert summary.notes == ("training reads up to 128 tokens of a text, and 2.5% of the texts are longer",)
 
 
 def test_advice_names_routes_that_there_was_no_time_for():

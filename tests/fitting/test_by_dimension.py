@@ -49,7 +49,7 @@ def tasks():
 def test_noise_beyond_the_useful_dimensions_no_longer_counts(tasks, tmp_path):
     duel = Duel(Coded(4), Coded(8), open_memory(tmp_path))
     whole, eight, four = dimension_measures(duel, tasks, (16, 8, 4))
-    assert [one.name for one in (whole, eight, four)] == ["16", "8", "4"]
+    assert [measured.name for measured in (whole, eight, four)] == ["16", "8", "4"]
     assert eight.after == pytest.approx(100)  # nothing but the code is left
     assert four.before == four.after == pytest.approx(100)
     assert whole.after < eight.after
@@ -69,14 +69,14 @@ def test_every_dimension_is_measured_unless_each_needs_a_probe(tasks, tmp_path):
     duel.after.dimensions = (16, 8, 4, 2)
 
     def measured(tasks, clock):
-        plan = plan_for("a", [0], PACE, each=0.1, testing=40.0)
+        plan = plan_for("a", [0], PACE, seconds_per_text=0.1, testing=40.0)
         here = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None)
-        return [one.name for one in dimensions_in_time(here, duel, tasks)], here.plan.changes
+        return [measure.name for measure in dimensions_in_time(here, duel, tasks)], here.plan.changes
 
     assert measured(tasks, stopped(1000.0, gone=1000.0)) == (["16", "8", "4", "2"], ())
     ticks, probed = count(10.0, 10.0), [replace(task, settings={"probe": {"k": 1}}) for task in tasks]
-    found, changes = measured(probed, Clock(60.0, started=0.0, now=lambda: next(ticks)))
-    assert found == ["16", "8"]
+    names, changes = measured(probed, Clock(60.0, started=0.0, now=lambda: next(ticks)))
+    assert names == ["16", "8"]
     assert changes == ("the score with 4 dimensions is not measured", "the score with 2 dimensions is not measured")
 
 
@@ -92,5 +92,5 @@ def test_shortened_vectors_have_unit_length(tmp_path):
 def test_a_base_with_shorter_vectors_is_scored_whole(tasks, tmp_path):
     small = Coded(4)
     small.dimension = 4
-    found = dimension_measures(Duel(small, Coded(8), open_memory(tmp_path)), tasks, (8,))
-    assert found[0].before == pytest.approx(score_tasks(small, tasks)[0][tasks[0].main].value)
+    measures = dimension_measures(Duel(small, Coded(8), open_memory(tmp_path)), tasks, (8,))
+    assert measures[0].before == pytest.approx(score_tasks(small, tasks)[0][tasks[0].main].value)

@@ -29,8 +29,8 @@ def rows(codes=None, shape=Shape.PAIRS):
 
 
 def prepared(data, shares):
-    part, given = held_out("faq.csv", data), FitInput("faq.csv", data, None, {"anchor": shares})
-    return Prepared((given,), (), (), (), (part,), (part,), (), general_task())
+    part, fit_input = held_out("faq.csv", data), FitInput("faq.csv", data, None, {"anchor": shares})
+    return Prepared((fit_input,), (), (), (), (part,), (part,), (), general_task())
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def duel(tmp_path):
 
 
 def test_items_are_scored_by_the_language_of_their_question(duel):
-    found = language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5}))
-    assert {one.name: one.items for one in found} == {"faq.csv, en": 25, "faq.csv, de": 25}
-    english, german = sorted(found, key=lambda one: one.name, reverse=True)
+    measures = language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5}))
+    assert {measured.name: measured.items for measured in measures} == {"faq.csv, en": 25, "faq.csv, de": 25}
+    english, german = sorted(measures, key=lambda measured: measured.name, reverse=True)
     whole = duel.measured(prepared(rows(), {}).test[0].tasks, "watched")[1]
     assert (english.before + german.before) / 2 == pytest.approx(whole.before)  # equal halves
     assert (english.after + german.after) / 2 == pytest.approx(whole.after)
@@ -53,8 +53,8 @@ def test_items_are_scored_by_the_language_of_their_question(duel):
 
 def test_a_column_wins_over_detection_and_few_rows_are_not_scored(duel):
     codes = ["EN "] * 20 + ["gsw"] * 20 + ["fr"] * 9 + [None]
-    found = language_measures(duel, prepared(rows(codes), {"en": 1.0}))
-    assert [(one.name, one.items) for one in found] == [("faq.csv, en", 20), ("faq.csv, gsw", 20)]
+    measures = language_measures(duel, prepared(rows(codes), {"en": 1.0}))
+    assert [(measured.name, measured.items) for measured in measures] == [("faq.csv, en", 20), ("faq.csv, gsw", 20)]
 
 
 def test_large_clusters_count_for_less(duel):
@@ -63,8 +63,8 @@ def test_large_clusters_count_for_less(duel):
     numbers = [*range(45), *[45] * 5]
     at = data.table.column_names.index(CLUSTER)
     joined = data.derive(data.table.set_column(at, CLUSTER, pa.array(numbers)), "joined")
-    found = language_measures(duel, prepared(joined, {"en": 0.5, "de": 0.5}))
-    assert [one.name for one in found] == ["faq.csv, en"]
+    measures = language_measures(duel, prepared(joined, {"en": 0.5, "de": 0.5}))
+    assert [measured.name for measured in measures] == ["faq.csv, en"]
 
 
 def test_one_language_needs_no_table(duel):
@@ -81,8 +81,10 @@ def test_items_of_a_correlation_are_its_rows():
 
 
 def test_a_language_that_got_worse_is_named(duel):
-    worse = [one for one in language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5})) if one.worse]
+    worse = [
+        measured for measured in language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5})) if measured.worse
+    ]
     warnings = list(language_warnings(worse))
     assert worse
     assert len(warnings) == len(worse)
-    assert np.all([one.label in line for one, line in zip(worse, warnings, strict=True)])
+    assert np.all([measured.label in line for measured, line in zip(worse, warnings, strict=True)])

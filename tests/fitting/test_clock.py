@@ -53,7 +53,7 @@ def test_the_first_line_is_printed_before_anything_slow_is_imported(tmp_path):
     assert started_without(["torch", "pandas"], tmp_path) == [first]
     rows = (f"Where is room {n} of the north wing?,Room {n} is up the stairs and to the left." for n in range(100))
     (tmp_path / "faq.csv").write_text("\n".join(["question,answer", *rows]), "utf-8")
-    found = started_without(["torch"], tmp_path)
-    assert found[0] == first
-    assert found[1].startswith("faq.csv: 100 pairs")
-    assert found[2] == "Loading PyTorch and Transformers ..."
+    lines = started_without(["torch"], tmp_path)
+    assert lines[0] == first
+    assert lines[1].startswith("faq.csv: 100 pairs")
+    assert lines[2] == "Loading PyTorch and Transformers ..."

@@ -16,7 +16,7 @@ from sentloom.fitting.compare_fits import compare_fits, corpus_texts
 from sentloom.fitting.training_sets import write_search_corpus
 from sentloom.lab import compare
 from tests.fitting import small_base
-from tests.fitting.test_training_sets import given
+from tests.fitting.test_training_sets import input_of
 from tests.small_data import build_dataset
 
 
@@ -34,8 +34,8 @@ def two(base, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTLOOM_CACHE", str(folder / "cache"))
         patch.setenv("SENTLOOM_SCRATCH", str(folder / "scratch"))
-        some, more = small_base.pairs(folder / "some.tsv", 400), small_base.pairs(folder / "more.tsv", 440)
-        first = fit(some, folder / "old", base=str(base), budget="10steps")
+        fewer, more = small_base.pairs(folder / "some.tsv", 400), small_base.pairs(folder / "more.tsv", 440)
+        first = fit(fewer, folder / "old", base=str(base), budget="10steps")
         second = fit(more, folder / "new", base=str(base), budget="20steps", force=True)
     return Two(first, second, (folder / "old.fit", folder / "new.fit"))
 
@@ -49,23 +49,23 @@ def test_a_second_fit_on_nearly_the_same_rows_is_a_second_use_and_claims_less(tw
 
 
 def test_fits_are_compared_on_rows_that_neither_has_seen(two, tmp_path):
-    found = compare([str(folder) for folder in two.folders], tmp_path)
-    assert found.verdict in ("better", "no difference shown", "worse")
-    assert found.verdict_line.startswith(f"VERDICT {found.verdict} ")
-    assert found.total.documents == 440
-    assert 10 <= found.rows <= two.second.result.total.items
-    assert found.settings["training rows"][0] != found.settings["training rows"][1]
-    assert json.loads((tmp_path / "compare.json").read_text())["rows"] == found.rows
-    assert found.verdict_line in (tmp_path / "compare.md").read_text()
+    comparison = compare([str(folder) for folder in two.folders], tmp_path)
+    assert comparison.verdict in ("better", "no difference shown", "worse")
+    assert comparison.verdict_line.startswith(f"VERDICT {comparison.verdict} ")
+    assert comparison.total.documents == 440
+    assert 10 <= comparison.rows <= two.second.result.total.items
+    assert comparison.settings["training rows"][0] != comparison.settings["training rows"][1]
+    assert json.loads((tmp_path / "compare.json").read_text())["rows"] == comparison.rows
+    assert comparison.verdict_line in (tmp_path / "compare.md").read_text()
 
 
 def test_a_fit_compared_with_itself_shows_no_difference_and_is_no_use(two, tmp_path, monkeypatch):
     monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path))
-    found = compare_fits(two.folders[1], two.folders[1])
+    comparison = compare_fits(two.folders[1], two.folders[1])
     assert not (tmp_path / "test-uses").exists()
-    assert (found.total.difference, found.left_out, found.settings) == (0, 0, {})
-    assert found.total.before == pytest.approx(two.second.result.total.after)
-    assert found.verdict == "no difference shown"
+    assert (comparison.total.difference, comparison.left_out, comparison.settings) == (0, 0, {})
+    assert comparison.total.before == pytest.approx(two.second.result.total.after)
+    assert comparison.verdict == "no difference shown"
 
 
 def test_titled_documents_were_trained_on_as_texts_too(two, tmp_path, monkeypatch):
@@ -74,17 +74,17 @@ def test_titled_documents_were_trained_on_as_texts_too(two, tmp_path, monkeypatc
     shutil.copytree(two.folders[1], copy)
     texts = read(["another text", *read(copy / "data" / "1-pairs-train.parquet")["positive"]])
     write(texts, copy / "data" / "1-texts-train.parquet")
-    found = compare_fits(two.folders[0], copy)
-    assert found.total.documents == 440  # the answers of the pairs
+    comparison = compare_fits(two.folders[0], copy)
+    assert comparison.total.documents == 440  # the answers of the pairs
     assert compare_fits(copy, two.folders[1]).left_out == 0
 
 
 def test_each_input_searches_its_own_texts_and_those_that_the_user_added(tmp_path):
-    one, two = (
+    first, second = (
         build_dataset(Shape.PAIRS, [(f"{name} {n}", answer) for n, answer in enumerate(answers)])
         for name, answers in (("a", ["yes", "no"]), ("b", ["no", "never"]))
     )
-    write_search_corpus([given(one), given(two)], ["more", "never"], tmp_path / "corpus.parquet")
+    write_search_corpus([input_of(first), input_of(second)], ["more", "never"], tmp_path / "corpus.parquet")
     assert corpus_texts(tmp_path, 1) == ["more", "never", "yes", "no"]
     assert corpus_texts(tmp_path, 2) == ["more", "never", "no"]
     assert read(tmp_path / "corpus.parquet")["text"] == ["more", "never", "yes", "no"]  # as `sentloom search` reads it

@@ -21,22 +21,22 @@ RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, 
 
 def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5, resources=RESOURCES):
     """A route whose data stages make so many rows per second and whose steps take so many seconds."""
-    found, _ = find_routes([TrainingSet(shape, rows, (f"{shape}.tsv",), "en") for shape in shapes], resources)
-    route = next(route for route in found if route.name == name)
+    routes, _ = find_routes([TrainingSet(shape, rows, (f"{shape}.tsv",), "en") for shape in shapes], resources)
+    route = next(route for route in routes if route.name == name)
     forecasts = [
-        Forecast(one.name, one.method, rows, None, 7 * step, one.settings.batch, 7)
-        if isinstance(one, Train)
-        else Forecast(one.name, one.method, rows, None, rows / made_per_second)
-        for one in route.stages
+        Forecast(part.name, part.method, rows, None, 7 * step, part.settings.batch, 7)
+        if isinstance(part, Train)
+        else Forecast(part.name, part.method, rows, None, rows / made_per_second)
+        for part in route.stages
     ]
     return TimedRoute(route, tuple(forecasts), route.trains_on)
 
 
 def test_a_fifth_of_the_time_is_for_views():
-    found = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(200, None))
-    assert found.route.stages[0].data_share == 0.1  # 40 s of 200: 1000 of 10,000
-    assert found.pace.once == pytest.approx(40)
-    assert found.pace.most == (1000 // 64,)  # an epoch is what there are views of
+    limited_route = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(200, None))
+    assert limited_route.route.stages[0].data_share == 0.1  # 40 s of 200: 1000 of 10,000
+    assert limited_route.pace.once == pytest.approx(40)
+    assert limited_route.pace.most == (1000 // 64,)  # an epoch is what there are views of
     whole = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(20_000, None))
     assert (whole.route.stages[0].data_share, whole.pace.once) == (1.0, 400)
     skipped = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(20, None))
@@ -46,8 +46,8 @@ def test_a_fifth_of_the_time_is_for_views():
 
 def test_pairs_that_negatives_are_mined_for():
     name = "pairs with mined negatives"
-    found = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(100, None))
-    assert (found.route.stages[0].options.rows, found.pace.most) == (4000, (3 * 4000 // 32,))
+    limited_route = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(100, None))
+    assert (limited_route.route.stages[0].options.rows, limited_route.pace.most) == (4000, (3 * 4000 // 32,))
     by_steps = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(None, 10))
     assert by_steps.route.stages[0].options.rows == 640  # as many as ten batches have, whatever the clock
     skipped = limited(timed(name, Shape.PAIRS, made_per_second=2.0), Budget(100, None))
@@ -55,10 +55,10 @@ def test_pairs_that_negatives_are_mined_for():
 
 
 def test_sentences_that_a_writer_writes_for():
-    found = limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None))
-    assert found.route.stages[0].options.rows == 400
-    assert found.pace.once == 20
-    assert found.pace.most == (60,)  # three epochs would be 18
+    limited_route = limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None))
+    assert limited_route.route.stages[0].options.rows == 400
+    assert limited_route.pace.once == 20
+    assert limited_route.pace.most == (60,)  # three epochs would be 18
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_making_takes_at_most_half_of_a_routes_share():
         limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None), routes).route.stages[0]
         for routes in (2, 4, 5)
     ]
-    assert [one.options.rows for one in shares] == [400, 250, 200]  # 20 s, an eighth and a tenth of the time
+    assert [share.options.rows for share in shares] == [400, 250, 200]  # 20 s, an eighth and a tenth of the time
     skipped = limited(timed("synthetic", Shape.TEXTS, made_per_second=2.0), Budget(100, None))
     assert skipped.why == f"the budget has time for 40 texts to write for, and it needs {FEWEST_WRITTEN}"
 
@@ -96,12 +96,12 @@ def test_a_row_costs_what_later_stages_do_with_it_before_they_learn():
         replace(mined, seconds=500.0),
         replace(learned, rows=10_000, before=2500.0),
     )
-    found = limited(replace(plain, forecasts=forecasts), Budget(300, None))
-    write, mine, _ = found.route.stages
+    limited_route = limited(replace(plain, forecasts=forecasts), Budget(300, None))
+    write, mine, _ = limited_route.route.stages
     assert (write.options.rows, mine.options.rows) == (140, None)  # (60 s - 4 s) / 0.4 s
-    assert found.pace.once == pytest.approx(60)
-    assert found.pace.made == pytest.approx(4 + 140 * 0.15)  # the teacher's scores belong to the first run
-    assert found.pace.most == (10 * 140 // 64,)
+    assert limited_route.pace.once == pytest.approx(60)
+    assert limited_route.pace.made == pytest.approx(4 + 140 * 0.15)  # the teacher's scores belong to the first run
+    assert limited_route.pace.most == (10 * 140 // 64,)
 
 
 def test_stages_share_the_time_and_have_their_own_epochs():
@@ -123,10 +123,10 @@ def test_real_stages_are_timed_once_and_a_route_that_says_nothing_trains_on_what
     routes = [Route("one", "", (on_pairs,)), Route("two", "", (on_pairs, mine, on_mined))]
     routes.insert(1, Route("lacking", "", (absent, on_views)))
     timer = Timer(str(base), 1, Accelerator(cpu=True), scoring=5.0)
-    one, lacking, two = map(timer.time, routes)
+    first, lacking, second = map(timer.time, routes)
     assert isinstance(lacking, SkippedRoute)  # the others are timed all the same
-    assert one.forecasts == two.forecasts[:1]  # the same measurement
-    assert 5 < one.each < two.each  # scoring, and loading once or twice
-    assert [(learnt.shape, learnt.rows) for learnt in two.trains_on] == [(Shape.PAIRS, 40), (Shape.TRIPLETS, 40)]
-    assert one.pace.most == (10 * 40 // 8,)
-    assert two.pace.once == two.forecasts[1].seconds > 0
+    assert first.forecasts == second.forecasts[:1]  # the same measurement
+    assert 5 < first.each < second.each  # scoring, and loading once or twice
+    assert [(learnt.shape, learnt.rows) for learnt in second.trains_on] == [(Shape.PAIRS, 40), (Shape.TRIPLETS, 40)]
+    assert first.pace.most == (10 * 40 // 8,)
+    assert second.pace.once == second.forecasts[1].seconds > 0

@@ -51,7 +51,7 @@ def splits_of(*datas):
 
 def pairs(count, kind=""):
     texts = small_base.sentences(count, 1)
-    return [(f"{kind}{one}", f"{kind}{small_base.other(one)}") for one in texts]
+    return [(f"{kind}{sentence}", f"{kind}{small_base.other(sentence)}") for sentence in texts]
 
 
 def test_every_training_row_is_in_one_fold_and_no_cluster_in_two():
@@ -98,11 +98,11 @@ def test_texts_under_titles_are_left_out_of_a_fold_too(tmp_path):
 
 
 def test_a_mean_over_folds_is_the_mean_over_items():
-    one, other = (Score("mean", np.array(values)[:, None], clusters=np.array(numbers)) for values, numbers in (
+    first, other = (Score("mean", np.array(values)[:, None], clusters=np.array(numbers)) for values, numbers in (
         ([0.0, 1.0, 1.0], [7, 7, 8]), ([0.5], [9])))  # fmt: skip
-    found = pooled([one, other])
-    assert found.value == pytest.approx(62.5)
-    assert found.clusters.tolist() == [7, 7, 8, 9]
+    score = pooled([first, other])
+    assert score.value == pytest.approx(62.5)
+    assert score.clusters.tolist() == [7, 7, 8, 9]
 
 
 def test_a_correlation_is_computed_within_folds():
@@ -120,9 +120,13 @@ def test_a_fold_is_neither_shown_to_a_writer_nor_searched():
     fold = Fold((), {"raw.parquet": "fold-1/raw.parquet", "faq.parquet": "fold-1/faq.parquet"})
     written = stage("synthesize", name="w", model="embedded", data="raw.parquet", shots="faq.parquet", kinds=["query"])
     mined = stage("mine", name="m", model="embedded", data="stage:w", corpus=["raw.parquet"])
-    one, two = fold.without(Plan("queries", "embedded", (written, mined)), 1).stages
-    assert (one.data, one.options.shots, one.model) == (("fold-1/raw.parquet",), "fold-1/faq.parquet", "embedded")
-    assert (two.data, two.options.corpus) == (("stage:w",), ("fold-1/raw.parquet",))
+    synthesize, mine = fold.without(Plan("queries", "embedded", (written, mined)), 1).stages
+    assert (synthesize.data, synthesize.options.shots, synthesize.model) == (
+        ("fold-1/raw.parquet",),
+        "fold-1/faq.parquet",
+        "embedded",
+    )
+    assert (mine.data, mine.options.corpus) == (("stage:w",), ("fold-1/raw.parquet",))
 
 
 def test_a_budget_is_shared_by_all_trainings_of_a_run():
@@ -151,11 +155,11 @@ def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path)
     before = fold_scores([Encoder.load(base)] * 4, folds, memory)
     shared = (prepared.choosing, before, memory, None, Clock(None), lambda line: None, folds)
     context = Context(plan, str(base), 1, tmp_path, *shared)
-    (found,) = race(context)
+    (run,) = race(context)
     assert seen[0] == 55
     assert sorted(seen[1:]) == [41, 41, 41, 42]
-    assert (found.run.difference, found.run.seconds) == (0, 10)
-    assert found.run.score == pytest.approx(before[0].value)
+    assert (run.run.difference, run.run.seconds) == (0, 10)
+    assert run.run.score == pytest.approx(before[0].value)
     assert len(before[0].items) == 55
 
 
@@ -171,14 +175,14 @@ def late_race(base, folder, plan, seconds, slow):
 
     class Context(RaceContext):
         def train(self, plan, limits=None):
-            (one,), pace = plan.stages, slow if ended else 1.0
-            key, steps = one.data, one.settings.steps
-            stable = stable_steps(steps, one.settings.decay)
-            reached = min(stable, trunks[key] + max(2, int((limits or {}).get(one.name, 1e9) / pace)))
+            (train,), pace = plan.stages, slow if ended else 1.0
+            key, steps = train.data, train.settings.steps
+            stable = stable_steps(steps, train.settings.decay)
+            reached = min(stable, trunks[key] + max(2, int((limits or {}).get(train.name, 1e9) / pace)))
             passed[0] += pace * max(0, reached - trunks[key])
             trunks[key] = max(trunks[key], reached)
             if trunks[key] < stable:
-                raise OutOfTime(trunks[key], one.name)
+                raise OutOfTime(trunks[key], train.name)
             passed[0] += pace * (steps - stable)
             ended.append(steps)
             return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
@@ -193,18 +197,18 @@ def late_race(base, folder, plan, seconds, slow):
     )
     shared = (prepared.choosing, before, memory, None, clock, lambda line: None, prepared.folds)
     context = Context(plan, str(base), 1, folder, *shared)
-    (found,) = race(context)
-    assert found.run.verdict == "best"
+    (run,) = race(context)
+    assert run.run.verdict == "best"
     return ended, context.plan, clock.left
 
 
 def test_folds_that_are_late_are_trained_for_less_and_by_a_resumed_fit_too(base, tmp_path):
     small_base.pairs(tmp_path / "faq.tsv", 80)
     steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=1.0)
-    assert (steps, plan.shorter, left) == ([40] * 5, {}, 0)
+    assert (steps, plan.fold_lengths, left) == ([40] * 5, {}, 0)
     steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=3.0)
     assert steps[0] == 40  # on all rows, before the machine became slower
-    assert all(10 <= one < 20 for one in steps[1:])  # 40 s each
+    assert all(10 <= step < 20 for step in steps[1:])  # 40 s each
     assert left > -20  # the decays, which no limit ends
     assert plan.rungs[0].steps == {"pairs": (40,)}
     assert plan.changes[0] == f"without fold 1, pairs trains for {steps[1]} steps in round 1"

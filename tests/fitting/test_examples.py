@@ -33,8 +33,11 @@ def plain(count):
 
 def test_the_largest_changes_come_first_and_unchanged_items_are_left_out(shown):
     won, lost = shown(plain(4), scores(0.0, 0.5, 1.0, 0.4), scores(1.0, 0.5, 0.2, 0.6))
-    assert [(one.asked, one.before, one.after) for one in won] == [("question 0", 0, 100), ("question 3", 40, 60)]
-    assert [(one.asked, one.expected, one.change) for one in lost] == [("question 2", "answer 2", -80)]
+    assert [(example.asked, example.before, example.after) for example in won] == [
+        ("question 0", 0, 100),
+        ("question 3", 40, 60),
+    ]
+    assert [(example.asked, example.expected, example.change) for example in lost] == [("question 2", "answer 2", -80)]
 
 
 def test_only_a_few_are_shown_and_long_texts_are_cut(shown):
@@ -47,17 +50,17 @@ def test_only_a_few_are_shown_and_long_texts_are_cut(shown):
 def test_a_search_shows_what_was_found(shown):
     rows = Rows({"anchor": ["one", "two"], "positive": ["eins", "zwei"]}, "faq.csv")
     task = search_task("faq.csv", search_set(rows), "faq.csv")
-    (one,), _ = shown(task, scores(0.0, 1.0), scores(1.0, 1.0))
-    assert one.found_before == one.found_after  # both are the same model here
-    assert one.found_after in ("eins", "zwei")
+    (example,), _ = shown(task, scores(0.0, 1.0), scores(1.0, 1.0))
+    assert example.found_before == example.found_after  # both are the same model here
+    assert example.found_after in ("eins", "zwei")
 
 
 def test_labelled_texts_show_the_nearest_row_after_its_label(shown):
     asked, known = (Rows({"text": texts, "label": ["x", "y"]}, "t.csv") for texts in (["one", "two"], ["one!", "two!"]))
     before, after = ({"accuracy": Score("mean", np.array(items)[:, None])} for items in ([0.0, 1.0], [1.0, 1.0]))
-    (one,), _ = shown(neighbour_task("t.csv", asked, known), before, after)
-    assert (one.asked, one.expected) == ("one", "x")
-    assert one.found_after in ("x: one!", "y: two!")
+    (example,), _ = shown(neighbour_task("t.csv", asked, known), before, after)
+    assert (example.asked, example.expected) == ("one", "x")
+    assert example.found_after in ("x: one!", "y: two!")
 
 
 def test_a_correlation_has_no_examples(shown):

@@ -33,16 +33,16 @@ def expect_written(done, result, output):
 def test_pairs(run, tmp_path):
     done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="45steps")
     expect_written(done, result, output)
-    assert {one.name for one in result.routes if one.tried} == {"pairs", "pairs with mined negatives"}
-    assert [one.rung for one in result.runs if one.steps] == [1, 1, 2]
-    first, second, longer = (one.steps for one in result.runs if one.steps)
+    assert {route.name for route in result.routes if route.tried} == {"pairs", "pairs with mined negatives"}
+    assert [run.rung for run in result.runs if run.steps] == [1, 1, 2]
+    first, second, longer = (run.steps for run in result.runs if run.steps)
     assert 10 <= first == second < longer
     assert f"continued a shorter run at step {first - 1}" in done.stdout  # which decays in its last step
-    merged = [one.route for one in result.runs if not one.steps]
+    merged = [run.route for run in result.runs if not run.steps]
     assert [", merged with " in name for name in merged] == [True] * 5
     assert result.merging.route in merged
     assert result.merging.general_before > 0
-    assert sum(one.verdict == "won" for one in result.runs) == 1
+    assert sum(run.verdict == "won" for run in result.runs) == 1
     (source,) = result.sources
     rows = source.rows
     assert rows.train + rows.validation + rows.test <= rows.read == 500
@@ -68,7 +68,7 @@ def test_triplets(run, tmp_path):
 def test_translations(run, tmp_path):
     done, result, output = run(small_base.translations(tmp_path / "en-xx.tsv"), budget="100steps")
     expect_written(done, result, output)
-    assert {one.name for one in result.routes} == {"cross-lingual", "mse-distillation"}
+    assert {route.name for route in result.routes} == {"cross-lingual", "mse-distillation"}
 
 
 @pytest.mark.long
@@ -77,13 +77,13 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
         small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"
     )
     expect_written(done, result, output)
-    assert "simcse, then pairs" in {one.name for one in result.routes if one.tried}
-    last = max(one.rung for one in result.runs)
-    assert not any(one.verdict == "advanced" for one in result.runs if one.rung == last)
+    assert "simcse, then pairs" in {route.name for route in result.routes if route.tried}
+    last = max(run.rung for run in result.runs)
+    assert not any(run.verdict == "advanced" for run in result.runs if run.rung == last)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
-    assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in result.runs)
-    assert [one.name for one in result.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
+    assert any(run.stages[0].startswith("simcse") and run.stages[1].startswith("contrastive") for run in result.runs)
+    assert [measured.name for measured in result.measures if measured.part == "deciding"] == [str(tmp_path / "faq.tsv")]
 
 
 @pytest.mark.long
@@ -94,8 +94,8 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
     asked.write_text("\n".join([lines[0], *lines[-150:]]) + "\n", "utf-8")
     done, result, output = run(data, options=["--against", asked])
     expect_written(done, result, output)
-    assert [one.name for one in result.measures if one.part == "deciding"] == [str(asked)]
-    assert [one.name for one in result.measures if one.part == "watched"] == [str(data)]
+    assert [measured.name for measured in result.measures if measured.part == "deciding"] == [str(asked)]
+    assert [measured.name for measured in result.measures if measured.part == "watched"] == [str(data)]
     assert "150 rows with sentences of" in done.stdout
     (source,) = result.sources
     assert source.rows.train + source.rows.validation + source.rows.test == 350  # neither learnt from nor chosen by
@@ -120,7 +120,7 @@ def test_the_same_from_python_and_again_without_training(base, tmp_path):
 @pytest.mark.long
 def test_another_budget_makes_another_plan(base, tmp_path):
     data = small_base.pairs(tmp_path / "faq.tsv")
-    first, other = (fit(data, tmp_path / "model", base=str(base), budget=one) for one in ("30steps", "33steps"))
+    first, other = (fit(data, tmp_path / "model", base=str(base), budget=budget) for budget in ("30steps", "33steps"))
     assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "33steps"
     assert other.result.runs[0].steps > first.result.runs[0].steps
 
@@ -128,13 +128,13 @@ def test_another_budget_makes_another_plan(base, tmp_path):
 @pytest.mark.long
 def test_columns_are_named_and_inference_without_contradictions_is_taken_as_pairs(run, tmp_path):
     texts = small_base.sentences(300, 8)
-    rows = [(one, small_base.other(one), "entailment") for one in texts]
-    rows += [(one, small_base.other(two), "neutral") for one, two in pairwise(texts[:100])]
+    rows = [(text, small_base.other(text), "entailment") for text in texts]
+    rows += [(text, small_base.other(two), "neutral") for text, two in pairwise(texts[:100])]
     data = small_base.write_rows(tmp_path / "odd.tsv", "this that so", rows)
     done, _, _ = run(data, budget="20steps")
     assert done.returncode == 2
     done, result, _ = run(data, budget="20steps", options=["--columns", "premise=this,hypothesis=that,label=so"])
     assert "only the entailments are used, as pairs" in done.stdout
-    assert [one.name for one in result.routes if one.tried] == ["pairs"]
+    assert [route.name for route in result.routes if route.tried] == ["pairs"]
     assert result.sources[0].distinct == 300
     assert "--columns premise=this,hypothesis=that,label=so" in result.command

@@ -40,22 +40,22 @@ def test_bases_race_with_their_prompts_and_vectors_may_be_cut(run, asking, base,
     options = ["--base", asking, "--dimensions", "16,8", "--force"]
     done, result, output = run(data, budget="60steps", options=options)
     assert done.returncode == 0, done.stdout + done.stderr
-    tried = {one.name for one in result.routes if one.tried}
+    tried = {route.name for route in result.routes if route.tried}
     assert {"pairs from base", "pairs from asks"} <= tried
     assert f"--base {base} --base {asking} " in result.command
-    known = {one.name: one for one in result.bases}
+    known = {base.name: base for base in result.bases}
     assert set(known) == {str(base), str(asking)}
     assert (known[str(base)].prompts, known[str(asking)].prompts) == (False, True)
-    strongest = max(result.bases, key=lambda one: one.score)
+    strongest = max(result.bases, key=lambda base: base.score)
     assert strongest.compared
     assert result.base == strongest.name
-    best = next(one for one in result.runs if one.is_best)
+    best = next(run for run in result.runs if run.is_best)
     assert result.started_from == str(asking if best.route.endswith("from asks") else base)
     assert best.difference == pytest.approx(best.score - strongest.score)
-    assert [one.name for one in result.by_dimension] == ["32", "16", "8"]
+    assert [measured.name for measured in result.by_dimension] == ["32", "16", "8"]
     whole = result.by_dimension[0]
     assert (whole.before, whole.after) == pytest.approx((result.total.before, result.total.after))
-    assert len({one.after for one in result.by_dimension}) > 1
+    assert len({measured.after for measured in result.by_dimension}) > 1
     assert Encoder.load(output).dimensions == (32, 16, 8)
     recipes = {path.name: path.read_text("utf-8") for path in (tmp_path / "model.fit" / "recipes").iterdir()}
     assert all(("asymmetric: true" in text) == ("asks" in name) for name, text in recipes.items())
@@ -88,13 +88,15 @@ def test_label_columns_and_languages_learned_by_adapters(run, tmp_path, monkeypa
     done, result, output = run(data, budget="40steps", options=options)
     assert done.returncode == 0, done.stdout + done.stderr
     names = [f"{data}: intent", f"{data}: team"]
-    deciding = [one for one in result.measures if one.part == "deciding"]
-    assert [one.name for one in deciding] == [one.name for one in result.sources] == names
-    assert all({"map", "probe"} <= set(one.also) for one in deciding)
+    deciding = [measured for measured in result.measures if measured.part == "deciding"]
+    assert [measured.name for measured in deciding] == [source.name for source in result.sources] == names
+    assert all({"map", "probe"} <= set(measured.also) for measured in deciding)
     assert result.sources[0].rows.test == result.sources[1].rows.test  # the same texts
     assert "mix: 1.0" in result.recipe
-    assert {one.name for one in result.by_language} == {f"{name}, {code}" for name in names for code in ("de", "pl")}
-    assert sum(one.items for one in result.by_language[:2]) == deciding[0].items
+    assert {measured.name for measured in result.by_language} == {
+        f"{name}, {code}" for name in names for code in ("de", "pl")
+    }
+    assert sum(measured.items for measured in result.by_language[:2]) == deciding[0].items
     assert "have 700 sentences in common" not in done.stdout
     assert "lora:" in result.recipe
     with safe_open(output / "model.safetensors", "pt") as file:
@@ -128,7 +130,7 @@ def test_pairs_in_two_languages_also_train_in_batches_of_one(base, tmp_path):
     rows = [(text, small_base.other(text), ("pl", "de")[number % 2]) for number, text in enumerate(texts)]
     data = small_base.write_rows(tmp_path / "faq.tsv", "question answer language", rows)
     done = fit(data, tmp_path / "model", base=str(base), budget="120steps", force=True)
-    (run, *_) = (one for one in done.result.runs if one.route == "pairs by language")
+    (run, *_) = (run for run in done.result.runs if run.route == "pairs by language")
     assert run.score is not None
     (recipe,) = (tmp_path / "model.fit" / "recipes").glob("pairs-by-language-1-*.yaml")
     assert "mix: 1.0" in recipe.read_text("utf-8")

@@ -59,7 +59,7 @@ def test_random_words_are_refused_before_anything_is_trained(run, tmp_path):
 
 
 def test_nothing_is_trained_if_the_base_is_right_about_every_test_row(base, tmp_path):
-    echoes = [(one, f"{one} {one}") for one in small_base.sentences(300, 1)]
+    echoes = [(sentence, f"{sentence} {sentence}") for sentence in small_base.sentences(300, 1)]
     with pytest.raises(NothingToGain, match="the base already has the highest score on every test row"):
         fit(echoes, tmp_path / "model", base=str(base), budget="20steps")
     assert not (tmp_path / "model.fit" / "stages").exists()
@@ -80,14 +80,14 @@ def test_a_model_that_is_no_better_is_not_written(run, tmp_path):
     shuffled = small_base.write_rows(
         tmp_path / "noise.tsv",
         "anchor positive",
-        [(one, small_base.other(two)) for one, two in zip(left, right, strict=True)],
+        [(text, small_base.other(two)) for text, two in zip(left, right, strict=True)],
     )
     done, result, output = run(shuffled, budget="40steps")
     assert done.returncode == 3
     assert not output.exists()
     assert result.total.low <= 0
     assert result.reason.split()[0] in ("Not", "Worse")
-    not_tried = {one.name: one.why for one in result.routes if not one.tried}
+    not_tried = {route.name: route.why for route in result.routes if not route.tried}
     assert "the budget has no time for" in not_tried["pairs with mined negatives"]
     assert not list((tmp_path / "model.fit" / "data").glob("*mined*"))  # nothing was mined for it
 
@@ -146,7 +146,7 @@ def labelled(path, labels):
 
 def scored(path, scores):
     texts = small_base.sentences(len(scores), 8)
-    rows = [(one, small_base.other(one), score) for one, score in zip(texts, scores, strict=True)]
+    rows = [(text, small_base.other(text), score) for text, score in zip(texts, scores, strict=True)]
     return small_base.write_rows(path, "sentence1 sentence2 score", rows)
 
 

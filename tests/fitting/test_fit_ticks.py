@@ -15,9 +15,9 @@ def say_fitted(path):
     """Turn every answer of a file into a preference for the fitted model."""
     first, *others = (json.loads(line) for line in path.read_text("utf-8").splitlines())
     assert set(first) == set(Header.__annotations__)
-    assert all(set(one) == set(Answer.__annotations__) for one in others)
-    changed = [first, *({**one, "answer": "fitted"} for one in others)]
-    path.write_text("".join(json.dumps(one) + "\n" for one in changed), "utf-8")
+    assert all(set(other) == set(Answer.__annotations__) for other in others)
+    changed = [first, *({**other, "answer": "fitted"} for other in others)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in changed), "utf-8")
 
 
 @pytest.mark.long

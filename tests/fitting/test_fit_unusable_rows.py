@@ -14,7 +14,8 @@ ROWS = 500
 def with_empty_answers(path, rows):
     """500 pairs; those of these numbers, from 0, have an empty answer. Row 0 is in line 2."""
     pairs = [
-        (one, "" if row in rows else small_base.other(one)) for row, one in enumerate(small_base.sentences(ROWS, 1))
+        (sentence, "" if row in rows else small_base.other(sentence))
+        for row, sentence in enumerate(small_base.sentences(ROWS, 1))
     ]
     return small_base.write_rows(path, "question answer", pairs)
 

@@ -27,10 +27,10 @@ LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "
 
 def loose(training_sets, resources):
     """The route `queries`, with filters that let the texts of random weights pass."""
-    files = {one.shape: one.files for one in training_sets}
-    given = {"model": resources.writer.name, "data": list(files[Shape.TEXTS]), "shots": files[Shape.PAIRS][0]}
+    files = {training_set.shape: training_set.files for training_set in training_sets}
+    source = {"model": resources.writer.name, "data": list(files[Shape.TEXTS]), "shots": files[Shape.PAIRS][0]}
     options = {"kinds": ["query"], "encoder": resources.base, "shuffle": True, **LOOSE}
-    written = stage("synthesize", name="loose-queries", **given, **options)
+    written = stage("synthesize", name="loose-queries", **source, **options)
     learn = stage("contrastive", name="loose", data="stage:loose-queries", batch=16, max_length=16, **SCHEDULE)
     yield Route("loose", "it has loose filters", (written, learn))
 
@@ -49,7 +49,7 @@ def test_a_writer_whose_texts_are_dropped_ends_its_routes_and_writes_for_trainin
     raw.write_text(raw.read_text("utf-8") + "\n".join(answers) + "\n", "utf-8")  # held-out answers among them
     writer = build_small_causal(tmp_path / "writer")
     done = fit([Path(raw), Path(pairs)], tmp_path / "model", base=base, budget="400steps", writer=writer)
-    skipped = {one.name: one.why for one in done.result.routes if not one.tried}
+    skipped = {route.name: route.why for route in done.result.routes if not route.tried}
     assert skipped["queries, then pairs"].startswith("the filters kept ")
     assert "--teacher" in skipped["queries with a teacher"]
     scored = {run.route for run in done.result.runs if run.score is not None}
@@ -85,22 +85,22 @@ def test_an_endpoint_writes_in_a_fit_for_training_texts_only_and_is_asked_once(b
         run = partial(fit, Path(texts), tmp_path / "model", **asked, log=log)
         limited = run(max_tokens=LIMIT).result
         assert 0 < server.tokens <= LIMIT
-        assert "queries, then pairs" in {one.route for one in limited.runs if one.score is not None}
-        (warning,) = (one for one in limited.warnings if "token limit" in one)
+        assert "queries, then pairs" in {run.route for run in limited.runs if run.score is not None}
+        (warning,) = (warning for warning in limited.warnings if "token limit" in warning)
         assert warning == "The token limit was reached: queries, then pairs writes for 32 texts instead of 89."
         server.faults += [None] * 9 + [status(401)] * 8
         with pytest.raises(EndpointError, match="it answered 401"):
             run()
         server.faults.clear()
         done = run()
-    assert "queries, then pairs" in {one.route for one in done.result.runs if one.score is not None}
+    assert "queries, then pairs" in {run.route for run in done.result.runs if run.score is not None}
     assert len({json.dumps(body, sort_keys=True) for body in server.bodies}) == len(server.bodies)
     host = server.url.removeprefix("http://").removesuffix("/v1")
     first = next(before for line, before in told if f"sending 89 texts to {host} (small)" in line)
     assert first == 0
     folder = tmp_path / "model.fit"
     held_out = texts_in(*(folder / "data").glob("*-validation.parquet"), *(folder / "data").glob("*-test.parquet"))
-    sent = {one["content"] for body in server.bodies for one in body["messages"]}
+    sent = {message["content"] for body in server.bodies for message in body["messages"]}
     assert len(held_out) > 20
     assert not held_out & sent
     assert not any(SECRET.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -29,11 +29,11 @@ def measured(before, after, part="deciding"):
 
 
 def test_a_measure_has_both_scores_and_their_difference():
-    one = measured(score(*[0, 1] * 50), score(*[1, 1] * 40, *[0, 1] * 10))
-    assert (one.before, one.after, one.difference, one.items) == pytest.approx((50, 90, 40, 100))
-    assert 0 < one.low < 40 < one.high
-    assert one.before_low < 50 < one.before_high
-    assert one.p < 0.01
+    gain = measured(score(*[0, 1] * 50), score(*[1, 1] * 40, *[0, 1] * 10))
+    assert (gain.before, gain.after, gain.difference, gain.items) == pytest.approx((50, 90, 40, 100))
+    assert 0 < gain.low < 40 < gain.high
+    assert gain.before_low < 50 < gain.before_high
+    assert gain.p < 0.01
 
 
 def test_no_interval_is_wider_than_scores_can_differ():
@@ -55,8 +55,8 @@ def test_only_a_gain_beyond_chance_passes():
     assert "50.00 before, 100.00 after, +50.00" in better.reason
     worse = judge(measured(score(*[1, 1] * 50), score(*[0, 1] * 50)), 1.0)
     assert not worse.passed
-    for one in (better, worse):  # the verdict is shown before the reason, which does not repeat it
-        assert one.reason.startswith("Compared with its base on held-out rows: ")
+    for gate in (better, worse):  # the verdict is shown before the reason, which does not repeat it
+        assert gate.reason.startswith("Compared with its base on held-out rows: ")
     same = judge(measured(score(*[0, 1] * 50), score(*[0, 1] * 50)), 1.0)
     assert not same.passed
     assert same.reason.startswith("Not shown")
@@ -97,11 +97,11 @@ def test_what_counts_is_the_effective_number_of_clusters():
     clusters = np.repeat(np.arange(30), [29, *[1] * 29])
     rise = 0.5 + clusters[:, None] / 1e3
     before, after = (Score("mean", value, clusters=clusters) for value in (np.zeros((58, 1)), rise))
-    found = measured(before, after)
-    assert (found.clusters, found.effective) == (30, pytest.approx(58**2 / (29**2 + 29)))
-    assert found.low > 0
-    assert found.finding == "no difference shown"
-    gate = judge(found, 1.0)
+    gain = measured(before, after)
+    assert (gain.clusters, gain.effective) == (30, pytest.approx(58**2 / (29**2 + 29)))
+    assert gain.low > 0
+    assert gain.finding == "no difference shown"
+    gate = judge(gain, 1.0)
     assert gate.verdict == "no difference shown"
     assert "30 independent clusters, which count as 3.8 because some are large, and intervals need 20" in gate.reason
     same = measured(before, before)
@@ -111,17 +111,17 @@ def test_what_counts_is_the_effective_number_of_clusters():
 def test_rows_of_one_cluster_do_not_make_a_gain_sure():
     hits, misses = [1] * 10, [0] * 10
     before = [misses, hits] * 20
-    after = [hits if n in (0, 2, 4, 6) else one for n, one in enumerate(before)]  # four clusters of 40 gain
+    after = [hits if n in (0, 2, 4, 6) else hit for n, hit in enumerate(before)]  # four clusters of 40 gain
     flat = [score(*chain(*rows)) for rows in (before, after)]
-    clustered = [Score("mean", one.items, clusters=np.repeat(np.arange(40), 10)) for one in flat]
+    clustered = [Score("mean", flat_score.items, clusters=np.repeat(np.arange(40), 10)) for flat_score in flat]
     assert measured(*clustered).difference == measured(*flat).difference == 10
     assert measured(*clustered).clusters == 40
     assert measured(*clustered).high - measured(*clustered).low > 2 * (measured(*flat).high - measured(*flat).low)
 
 
 def test_one_cluster_alone_has_an_interval_that_can_be_written():
-    one = measured(*(Score("mean", np.full((30, 1), value), clusters=np.zeros(30, int)) for value in (0.0, 1.0)))
-    assert (one.low, one.high, one.clusters) == (-100, 100, 1)
+    gain = measured(*(Score("mean", np.full((30, 1), value), clusters=np.zeros(30, int)) for value in (0.0, 1.0)))
+    assert (gain.low, gain.high, gain.clusters) == (-100, 100, 1)
 
 
 def test_a_difference_that_is_shown_to_be_small_is_called_so():
@@ -171,12 +171,12 @@ def test_gains_agree_if_both_intervals_together_explain_their_difference():
 @pytest.mark.parametrize("chosen", [-5.0, -1.0, 0.0, 0.1, 20.0, 48.0, 90.0])
 @pytest.mark.parametrize("after", [[1, 1] * 50, [0, 1] * 50, [0, 0] * 50, [*[1, 1] * 8, *[0, 1] * 42]])
 def test_what_to_believe_never_contradicts_the_verdict(chosen, after):
-    found = measured(score(*[0, 1] * 50), score(*after))
-    verdict, said = judge(found, chosen).verdict, which_to_believe(found, run(chosen, chosen - 2, chosen + 2), 3)
+    gain = measured(score(*[0, 1] * 50), score(*after))
+    verdict, said = judge(gain, chosen).verdict, which_to_believe(gain, run(chosen, chosen - 2, chosen + 2), 3)
     if "no difference is claimed" in said:
         assert verdict == "no difference shown"
     else:
-        assert verdict == found.finding  # the test rows are believed
+        assert verdict == gain.finding  # the test rows are believed
         assert any(words in said for words in ("Believe the test rows", "agree:", "chance can explain the gap"))
 
 
@@ -189,8 +189,8 @@ def test_the_mean_of_several_and_of_one():
     ones = [score(*[0, 1] * 20), score(*[0, 0, 0, 1] * 10)]
     others = [score(*[1, 1] * 20), score(*[0, 1] * 20)]
     several = [measured(*both) for both in zip(ones, others, strict=True)]
-    found = mean_measure(several, ones, others)
-    assert (found.before, found.after, found.difference) == pytest.approx((37.5, 75, 37.5))
+    mean = mean_measure(several, ones, others)
+    assert (mean.before, mean.after, mean.difference) == pytest.approx((37.5, 75, 37.5))
     assert mean_measure(several[:1], ones[:1], others[:1]) is several[0]
 
 

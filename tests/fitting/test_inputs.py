@@ -54,27 +54,27 @@ def pairs(count: int, start: int = 0) -> list[str]:
 def test_an_input_in_one_line(write) -> None:
     rows = pairs(970)
     name = write("faq.tsv", "question\tanswer\tid", *(f"{row}\t{n}" for n, row in enumerate([*rows, *rows[:30]])))
-    (given,) = look([InputSource(name)])
-    lines = describe_input(given)
+    (fit_input,) = look([InputSource(name)])
+    lines = describe_input(fit_input)
     assert lines[0] == "faq.tsv: 1,000 pairs (question, answer), English, median 6 words, 3.0% repeated rows"
     assert lines[1].startswith("970 rows are used")
     assert "columns not used: id" in lines
-    assert (len(given.data), given.inspection.rows, given.inspection.duplicate_rows) == (970, 1000, 30)
-    assert (given.language, given.languages, given.words) == ("en", {"anchor": "en", "positive": "en"}, 6)
-    refuse_too_little(given)
+    assert (len(fit_input.data), fit_input.inspection.rows, fit_input.inspection.duplicate_rows) == (970, 1000, 30)
+    assert (fit_input.language, fit_input.languages, fit_input.words) == ("en", {"anchor": "en", "positive": "en"}, 6)
+    refuse_too_little(fit_input)
 
 
 def test_texts_with_titles_are_pairs(write) -> None:
     rows = [f"{n},Title {n},{sentence(n)}" for n in range(150)] + [f"{n},,{sentence(n)}" for n in range(150, 180)]
-    (given,) = look([InputSource(write("docs.csv", "id,Title,text", *rows))])
-    assert (given.data.shape, len(given.data), is_titled(given.data)) == (Shape.PAIRS, 150, True)
-    assert given.data[0] == {"anchor": "Title 0", "positive": sentence(0)}
-    lines = describe_input(given)
+    (fit_input,) = look([InputSource(write("docs.csv", "id,Title,text", *rows))])
+    assert (fit_input.data.shape, len(fit_input.data), is_titled(fit_input.data)) == (Shape.PAIRS, 150, True)
+    assert fit_input.data[0] == {"anchor": "Title 0", "positive": sentence(0)}
+    lines = describe_input(fit_input)
     assert lines[0].startswith("docs.csv: 180 pairs (title, text), English")
     assert "skipped: 30 texts without a title" in lines
     assert "columns not used: id" in lines
     named = InputSource("docs.csv", columns={"text": "text", "title": "Title"})
-    assert look([named])[0].data["anchor"] == given.data["anchor"]
+    assert look([named])[0].data["anchor"] == fit_input.data["anchor"]
     (body,) = look([InputSource(write("body.csv", "title,body", *(row.partition(",")[2] for row in rows[:150])))])
     assert is_titled(body.data)
     (raw,) = look([InputSource("docs.csv")], as_pairs=False)
@@ -83,40 +83,44 @@ def test_texts_with_titles_are_pairs(write) -> None:
 
 def test_titles_of_few_texts_are_left_out(write) -> None:
     rows = [f"{'Title' if n < 40 else ''},{sentence(n)}" for n in range(150)]
-    (given,) = look([InputSource(write("docs.csv", "title,text", *rows))])
-    assert (given.data.shape, len(given.data), given.data.table.column_names[0]) == (Shape.TEXTS, 150, "text")
+    (fit_input,) = look([InputSource(write("docs.csv", "title,text", *rows))])
+    assert (fit_input.data.shape, len(fit_input.data), fit_input.data.table.column_names[0]) == (
+        Shape.TEXTS,
+        150,
+        "text",
+    )
 
 
 def test_two_languages_and_two_lengths_are_named(write) -> None:
     rows = [f"{sentence(number)}\tDer Hund Nummer {number} ist nicht in dem Haus." for number in range(150)]
-    (given,) = look([InputSource(write("de.tsv", "source\ttarget", *rows))])
+    (fit_input,) = look([InputSource(write("de.tsv", "source\ttarget", *rows))])
     first = "de.tsv: 150 translated sentences (source, target), English and German, median 6 and 9 words"
-    assert describe_input(given)[0] == f"{first}, no repeated rows"
-    assert given.languages == {"source": "en", "target": "de"}
+    assert describe_input(fit_input)[0] == f"{first}, no repeated rows"
+    assert fit_input.languages == {"source": "en", "target": "de"}
 
 
 def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(write) -> None:
     english = [f"{sentence(number)}" for number in range(130)]
     german = [f"Der Hund Nummer {number} ist nicht in dem Haus." for number in range(70)]
-    (given,) = look([InputSource(write("mixed.txt", *english, *german))])
-    assert "mixed languages: English 65%, German 35%," in describe_input(given)[0]
-    assert given.shares == {"en": 0.65, "de": 0.35}
-    assert given.language is None  # back-translation, which begins with English, is not for it
+    (fit_input,) = look([InputSource(write("mixed.txt", *english, *german))])
+    assert "mixed languages: English 65%, German 35%," in describe_input(fit_input)[0]
+    assert fit_input.shares == {"en": 0.65, "de": 0.35}
+    assert fit_input.language is None  # back-translation, which begins with English, is not for it
 
 
 def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
-    (given,) = look([InputSource(write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200))))])
+    (fit_input,) = look([InputSource(write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200))))])
     first = "codes.txt: 200 sentences, an unrecognised language, median 2 words, no repeated rows"
-    assert describe_input(given)[0] == first
-    assert given.language is None
+    assert describe_input(fit_input)[0] == first
+    assert fit_input.language is None
 
 
 def test_near_repeats_labels_scores_and_faults_have_lines_of_their_own(write) -> None:
     texts = [sentence(number) for number in range(154)]
-    (given,) = look(
+    (fit_input,) = look(
         [InputSource(write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts))))]
     )
-    lines = describe_input(given)
+    lines = describe_input(fit_input)
     assert any(line.startswith("labels: mood 0 22, mood 1 22") and line.endswith(" and 2 more") for line in lines)
     rows = [f"{row}\t{n % 6}" for n, row in enumerate(pairs(120))]
     (scored,) = look([InputSource(write("s.tsv", "sentence1\tsentence2\tscore", *rows))])
@@ -171,26 +175,26 @@ def test_rows_about_a_few_texts_cannot_be_held_out(write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "tail", "found"),
+    ("head", "tail", "problem"),
     [
         ("text\tlabel", "good", "there is only one label, good"),
         ("premise\thypothesis\tlabel", "neutral", "the labels are neutral"),
         ("sentence1\tsentence2\tscore", "3.5", "there is only one score, 3.5"),
     ],
 )
-def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> None:
+def test_one_class_tells_nothing(write, head: str, tail: str, problem: str) -> None:
     rows = pairs(150) if head.count("\t") == 2 else [sentence(number) for number in range(150)]
     error = refusal(write("one.tsv", head, *(f"{row}\t{tail}" for row in rows)))
-    assert error.problem == found
+    assert error.problem == problem
     assert "label more rows" in error.fix
 
 
 def test_entailments_alone_are_something_to_learn_from(write) -> None:
     rows = [f"{row}\tentailment" for row in pairs(150)]
-    (given,) = look([InputSource(write("entailed.tsv", "premise\thypothesis\tlabel", *rows))])
-    refuse_too_little(given)  # is not refused
-    assert given.data.shape is Shape.PAIRS  # there is nothing to contradict
-    assert len(given.data) == 150
+    (fit_input,) = look([InputSource(write("entailed.tsv", "premise\thypothesis\tlabel", *rows))])
+    refuse_too_little(fit_input)  # is not refused
+    assert fit_input.data.shape is Shape.PAIRS  # there is nothing to contradict
+    assert len(fit_input.data) == 150
 
 
 def test_an_empty_file_is_refused_by_the_reader(write) -> None:

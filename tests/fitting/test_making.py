@@ -47,9 +47,9 @@ def mined(base, data, count):
 def writing(folder, model, block=40, **options):
     """The route `queries` for 60 of 80 texts."""
     plain = timed("queries", Shape.TEXTS, rows=80, made_per_second=1e9)
-    given = {"data": str(small_base.prose(folder / "raw.txt", 80)), "rows": 60, "block": block, "shuffle": True}
+    source = {"data": str(small_base.prose(folder / "raw.txt", 80)), "rows": 60, "block": block, "shuffle": True}
     how = {"kinds": ["query"], "encoder": "none", **options}
-    written = stage("synthesize", name="written-queries", model=str(model), **given, **how)
+    written = stage("synthesize", name="written-queries", model=str(model), **source, **how)
     return replace(plain, route=replace(plain.route, stages=(written, plain.route.stages[1])))
 
 
@@ -59,31 +59,31 @@ def request_in(folder, base):
 
 @pytest.mark.parametrize("count", [120, 90])
 def test_the_number_of_mined_negatives_bounds_the_run(base, tmp_path, count):
-    one = mined(base, small_base.pairs(tmp_path / "faq.tsv", count), 150)
-    found = make(planned([timed("pairs", Shape.PAIRS), one]), request_in(tmp_path, base))
+    mined_route = mined(base, small_base.pairs(tmp_path / "faq.tsv", count), 150)
+    result = make(planned([timed("pairs", Shape.PAIRS), mined_route]), request_in(tmp_path, base))
     if count == 90:
-        assert [route.name for route in found.routes] == list(found.paces) == ["pairs"]
-        assert found.skipped[-1].why.endswith("pairs, and it needs 100")
+        assert [route.name for route in result.routes] == list(result.paces) == ["pairs"]
+        assert result.skipped[-1].why.endswith("pairs, and it needs 100")
     else:
-        batch = found.routes[1].stages[1].settings.batch
+        batch = result.routes[1].stages[1].settings.batch
         assert batch == count // 4  # pairs without a negative are kept
-        assert found.paces[MINED].most == (10 * count // batch,)
-        assert found.paces[MINED].once == 0
+        assert result.paces[MINED].most == (10 * count // batch,)
+        assert result.paces[MINED].once == 0
 
 
 @pytest.mark.parametrize("filters", [{}, LOOSE])
 def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(base, writer, tmp_path, filters):
     plan = planned([timed("tsdae", Shape.TEXTS), writing(tmp_path, writer, **filters)])
-    found = make(plan, request_in(tmp_path, base))
+    result = make(plan, request_in(tmp_path, base))
     if filters:
-        assert [route.name for route in found.routes] == ["tsdae", "queries"]
-        settings = found.routes[1].stages[1].settings
+        assert [route.name for route in result.routes] == ["tsdae", "queries"]
+        settings = result.routes[1].stages[1].settings
         assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
-        assert found.paces["queries"].most[0] <= 10 * 60 // settings.batch
-        assert found.paces["queries"].once == 0
+        assert result.paces["queries"].most[0] <= 10 * 60 // settings.batch
+        assert result.paces["queries"].once == 0
     else:
-        assert [route.name for route in found.routes] == list(found.paces) == ["tsdae"]
-        assert found.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
+        assert [route.name for route in result.routes] == list(result.paces) == ["tsdae"]
+        assert result.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
 
 
 def test_with_folds_the_time_for_writing_is_not_spent_yet():
@@ -97,9 +97,9 @@ def test_views_are_made_before_the_race_and_bound_nothing(base, tmp_path):
     views = stage("views", name="pairs", kind="spans", data=str(documents))
     learn = stage("contrastive", name="spans", data="stage:pairs", batch=64, steps=1)
     plan = replace(plan_for("a", [0], Pace((1.0,), (99,), (1.0,), once=7.0, made=5.0)), routes=())
-    found = make(replace(plan, routes=(replace(route("a"), stages=(views, learn)),)), request_in(tmp_path, base))
-    assert (found.routes[0].stages[1].settings.batch, found.made) == (64, ("a",))
-    assert found.paces["a"] == Pace((1.0,), (99,), (1.0,), once=2.0)
+    result = make(replace(plan, routes=(replace(route("a"), stages=(views, learn)),)), request_in(tmp_path, base))
+    assert (result.routes[0].stages[1].settings.batch, result.made) == (64, ("a",))
+    assert result.paces["a"] == Pace((1.0,), (99,), (1.0,), once=2.0)
 
 
 def test_a_route_may_take_its_share_of_the_budget_if_the_others_can_still_run():
@@ -117,22 +117,22 @@ def test_a_route_may_take_its_share_of_the_budget_if_the_others_can_still_run():
 
 
 def test_mining_that_is_out_of_time_drops_its_route_unless_it_is_the_only_one(base, tmp_path):
-    one = mined(base, small_base.pairs(tmp_path / "faq.tsv", 150), 150)
-    found = make(planned([timed("pairs", Shape.PAIRS), one]), request_in(tmp_path, base), NO_TIME)
-    assert [route.name for route in found.routes] == list(found.paces) == ["pairs"]
-    assert found.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
-    assert read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]}) == found
-    alone = make(planned([one]), request_in(tmp_path, base), NO_TIME)
+    mined_route = mined(base, small_base.pairs(tmp_path / "faq.tsv", 150), 150)
+    result = make(planned([timed("pairs", Shape.PAIRS), mined_route]), request_in(tmp_path, base), NO_TIME)
+    assert [route.name for route in result.routes] == list(result.paces) == ["pairs"]
+    assert result.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
+    assert read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]}) == result
+    alone = make(planned([mined_route]), request_in(tmp_path, base), NO_TIME)
     assert [route.name for route in alone.routes] == [MINED]
 
 
 def test_nothing_is_mined_if_there_is_no_time_left(base, tmp_path):
     """The data does not exist, so that reading it would fail."""
-    one = mined(base, tmp_path / "none.tsv", 150)
-    late = replace(planned([timed("pairs", Shape.PAIRS), one]), ending=999.0)
+    mined_route = mined(base, tmp_path / "none.tsv", 150)
+    late = replace(planned([timed("pairs", Shape.PAIRS), mined_route]), ending=999.0)
     slow = {**late.paces, MINED: replace(late.paces[MINED], once=40.0, made=40.0)}
-    found = make(replace(late, paces=slow), request_in(tmp_path, base), Budget(1000.0, None), still(1000.0))
-    assert found.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
+    result = make(replace(late, paces=slow), request_in(tmp_path, base), Budget(1000.0, None), still(1000.0))
+    assert result.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
 
 
 def test_writing_stops_when_its_time_is_over_and_a_resumed_fit_uses_as_much(base, writer, tmp_path):
@@ -141,7 +141,7 @@ def test_writing_stops_when_its_time_is_over_and_a_resumed_fit_uses_as_much(base
 
     def log(line):
         said.append(line)
-        if any(one.startswith("Out of time") for one in said[:-1]):
+        if any(line.startswith("Out of time") for line in said[:-1]):
             raise KeyboardInterrupt  # once what was written is used
 
     with pytest.raises(KeyboardInterrupt):
@@ -150,10 +150,10 @@ def test_writing_stops_when_its_time_is_over_and_a_resumed_fit_uses_as_much(base
     saved = read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]})
     assert saved.changes == ("queries writes for 40 texts instead of 60",)
     assert (saved.made, saved.route("queries").stages[0].options.rows) == ((), 40)
-    found = make(saved, asked, Budget(1e6, None))  # with all the time in the world
-    assert found.route("queries").stages[0].options.rows == 40
-    assert (found.made, found.changes) == (("queries",), saved.changes)
-    assert make(found, asked, Budget(1e6, None)) == found
+    result = make(saved, asked, Budget(1e6, None))  # with all the time in the world
+    assert result.route("queries").stages[0].options.rows == 40
+    assert (result.made, result.changes) == (("queries",), saved.changes)
+    assert make(result, asked, Budget(1e6, None)) == result
 
 
 def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
@@ -161,15 +161,15 @@ def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
 
     def made(name, **options):
         (tmp_path / name).mkdir()
-        one = writing(tmp_path / name, server.url, writer_model="small", block=30, **LOOSE, **options)
-        return make(planned([timed("tsdae", Shape.TEXTS), one]), request_in(tmp_path / name, base))
+        written = writing(tmp_path / name, server.url, writer_model="small", block=30, **LOOSE, **options)
+        return make(planned([timed("tsdae", Shape.TEXTS), written]), request_in(tmp_path / name, base))
 
     with chat_server(answer=lambda body: " ".join(reversed(body["messages"][-1]["content"].split()))) as server:
         assert made("whole").warnings == ()
         used = server.tokens
-        found = made("limited", max_tokens=7 * used // 8)
+        limited = made("limited", max_tokens=7 * used // 8)
         assert used < server.tokens <= used + 7 * used // 8
         assert made("few", max_tokens=10).skipped[-1] == SkippedRoute("queries", NO_TOKENS)
-    assert found.route("queries").stages[0].options.rows == 30
-    assert found.warnings == ("The token limit was reached: queries writes for 30 texts instead of 60.",)
-    assert found.changes == ()
+    assert limited.route("queries").stages[0].options.rows == 30
+    assert limited.warnings == ("The token limit was reached: queries writes for 30 texts instead of 60.",)
+    assert limited.changes == ()

@@ -55,8 +55,8 @@ def raced(tmp_path_factory):
     ]
     rung = Rung({"fast": (8,), "slow": (8,)}, 2, 0)
     plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=5)
-    (given,) = look([InputSource(str(small_base.pairs(folder / "held-out.tsv", 100)))])
-    tasks, memory = held_out("faq", given.data).tasks, open_memory(folder / "measured")
+    (fit_input,) = look([InputSource(str(small_base.pairs(folder / "held-out.tsv", 100)))])
+    tasks, memory = held_out("faq", fit_input.data).tasks, open_memory(folder / "measured")
     encoder = Encoder.load(str(base))
     before, told = main_scores(encoder, tasks, memory), []
     context = RaceContext(
@@ -67,32 +67,32 @@ def raced(tmp_path_factory):
 
 
 def test_the_winner_is_merged_with_its_base_and_with_the_other_route(raced):
-    context, runs, found, encoder, _ = raced
-    best = next(one for one in runs if one.run.verdict == "best")
-    other = next(one for one in runs if one is not best)
+    context, runs, all_runs, encoder, _ = raced
+    best = next(run for run in runs if run.run.verdict == "best")
+    other = next(run for run in runs if run is not best)
     names = [f"{best.run.route}, merged with {share} of the base" for share in ("25%", "50%", "75%")]
     names += [f"{best.run.route}, merged with {share} of {other.run.route}" for share in ("50%", "25%")]
-    merged = found[len(runs) :]
-    assert [one.run.route for one in merged] == names
-    assert {(one.run.rung, one.run.steps, one.route) for one in merged} == {(2, 0, best.run.route)}
+    merged = all_runs[len(runs) :]
+    assert [run.run.route for run in merged] == names
+    assert {(run.run.rung, run.run.steps, run.route) for run in merged} == {(2, 0, best.run.route)}
     name = "backbone.model.embeddings.word_embeddings.weight"
-    weights = [one.state_dict()[name] for one in (encoder, best.encoder(), other.encoder())]
+    weights = [model.state_dict()[name] for model in (encoder, best.encoder(), other.encoder())]
     of_base = [(0.25, 0.75, 0), (0.5, 0.5, 0), (0.75, 0.25, 0)]
-    for one, shares in zip(merged, [*of_base, (0, 0.5, 0.5), (0, 0.75, 0.25)], strict=True):
+    for run, shares in zip(merged, [*of_base, (0, 0.5, 0.5), (0, 0.75, 0.25)], strict=True):
         expected = sum(share * weight.double() for share, weight in zip(shares, weights, strict=True))
-        assert (one.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6
+        assert (run.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6
         assert (context.folder / "recipes").is_dir()
-    assert [one.run.verdict for one in found].count("best") == 1
-    assert choose(best, merged).run.route == next(one.run.route for one in found if one.run.verdict == "best")
+    assert [run.run.verdict for run in all_runs].count("best") == 1
+    assert choose(best, merged).run.route == next(run.run.route for run in all_runs if run.run.verdict == "best")
 
 
 def test_the_effect_on_general_ability_is_reported(raced, tmp_path):
-    _, runs, found, encoder, _ = raced
+    _, runs, all_runs, encoder, _ = raced
     memory, general = open_memory(tmp_path), general_task()
-    effect = merging_effect(found, encoder, general, memory)
-    merged = max((one for one in found if one.route), key=lambda one: one.value)
+    effect = merging_effect(all_runs, encoder, general, memory)
+    merged = max((run for run in all_runs if run.route), key=lambda run: run.value)
     assert (effect.route, effect.merged) == (merged.run.route, merged.value)
-    assert effect.tuned == max(one.value for one in runs)
+    assert effect.tuned == max(run.value for run in runs)
     assert effect.general_before == main_scores(encoder, [general], memory)[0].value
     assert effect.general_merged == main_scores(merged.encoder(), [general], memory)[0].value
     assert merging_effect(runs, encoder, general, memory) is None
@@ -100,7 +100,7 @@ def test_the_effect_on_general_ability_is_reported(raced, tmp_path):
 
 def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, monkeypatch):
     context, runs, _, _, told = raced
-    monkeypatch.setattr("sentloom.fitting.race.unlike", lambda one, other: "they have different vocabularies")
+    monkeypatch.setattr("sentloom.fitting.race.unlike", lambda base, other: "they have different vocabularies")
     assert with_merged(context, runs) == runs
     assert "Not merged with the base: they have different vocabularies" in told
     without = RaceContext(**{**vars(context), "plan": FitPlan({}, (), (), {}, 0.0, ())})
@@ -111,8 +111,8 @@ def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
     context, runs, *_ = raced
     plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 70.0})
     late = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(29.0, started=0.0, now=lambda: 0.0)})
-    found = with_merged(late, runs)
-    assert [one.run.route for one in found] == [one.run.route for one in runs]
+    after = with_merged(late, runs)
+    assert [run.run.route for run in after] == [run.run.route for run in runs]
     assert late.plan.merges == 0
     assert late.plan.changes == ("nothing is merged",)
 
@@ -130,8 +130,8 @@ def test_a_merged_model_that_takes_longer_than_planned_is_the_last(raced):
 
     clock = Clock(60.0, started=0.0, now=lambda: passed[0])
     late = Late(**{**vars(context), "plan": plan, "clock": clock})
-    found = with_merged(late, runs)
-    assert len(found) == len(runs) + 2
+    after = with_merged(late, runs)
+    assert len(after) == len(runs) + 2
     assert late.plan.changes == ("only 2 merged models are tried",)
     slow = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(89.0, started=0.0, now=lambda: 0.0)})
     slow.spent, slow.expected = 30.0, 10.0

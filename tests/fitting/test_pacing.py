@@ -37,7 +37,7 @@ def test_the_decay_begins_when_the_share_is_used_up():
     assert limits(plan, "a", 0, 10.0) == {"a": 7.5}
     assert limits(plan, "a", 0, -3.0) == {"a": 5}  # at least five seconds for up to ten steps
     slow, fast = (plan_for("ab", [1, 0], replace(PACE, seconds=(seconds,))) for seconds in (9.0, 0.1))
-    assert [limits(one, "a", 0, -3.0)["a"] for one in (slow, fast)] == [5, 1]  # at most those of ten steps
+    assert [limits(plan, "a", 0, -3.0)["a"] for plan in (slow, fast)] == [5, 1]  # at most those of ten steps
     assert limits(plan, "a", 1, 25.0) == {"a": 15}
 
 
@@ -56,9 +56,9 @@ def test_a_run_with_less_than_a_quarter_of_its_training_is_hopeless(share, hopel
 
 
 def test_a_shorter_run_decays_where_it_ran_out_of_time():
-    found = shortened(plan_for("ab", [1, 0]), 1, "a", OutOfTime(15, "a"))
-    assert found.rungs[1].steps == {"a": (20,), "b": (40,)}  # 15 steps, then a decay of a quarter
-    assert found.rungs[0].steps == {"a": (20,), "b": (20,)}
+    shorter = shortened(plan_for("ab", [1, 0]), 1, "a", OutOfTime(15, "a"))
+    assert shorter.rungs[1].steps == {"a": (20,), "b": (40,)}  # 15 steps, then a decay of a quarter
+    assert shorter.rungs[0].steps == {"a": (20,), "b": (20,)}
 
 
 def test_a_route_is_dropped_from_a_round_on():
@@ -69,7 +69,7 @@ def test_a_route_is_dropped_from_a_round_on():
     first = without_run(plan, 0, "a")
     assert [sorted(rung.steps) for rung in first.rungs] == [["b"], ["b"]]
     assert [route.name for route in first.routes] == ["b"]
-    assert [(one.name, one.for_time) for one in first.skipped] == [("a", True)]
+    assert [(skip.name, skip.for_time) for skip in first.skipped] == [("a", True)]
 
 
 WRITTEN = stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=90)
@@ -86,7 +86,7 @@ def test_writing_for_a_fold_leaves_half_of_what_the_rest_of_the_run_takes():
 
 
 def test_a_stage_with_another_length():
-    assert [at_most(one, {"written": 32, "a": 9}) for one in (WRITTEN, LEARN)] == [
+    assert [at_most(stage, {"written": 32, "a": 9}) for stage in (WRITTEN, LEARN)] == [
         stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=32),
         stage("contrastive", name="a", data="stage:written", steps=9, schedule="warmup-stable-decay", decay=0.25),
     ]

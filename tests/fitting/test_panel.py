@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sentloom import Encoder
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.task import Score
-from sentloom.fitting import tasks as room
 from sentloom.fitting.tasks import (
+    DRAWS,
     PANEL,
     few_words,
     halves,
@@ -84,16 +84,16 @@ def test_what_is_left_stands_in_its_order_and_never_is_nothing(words, share):
     left = iter(without_some_words(" ".join(words), share).split())
     kept = without_some_words(" ".join(words), share).split()
     assert len(kept) == max(1, len(words) - round(share * len(words)))
-    found = next(left, None)
+    remaining = next(left, None)
     for word in words:
-        found = next(left, None) if word == found else found
-    assert found is None
+        remaining = next(left, None) if word == remaining else remaining
+    assert remaining is None
 
 
 def test_few_words_are_a_third_of_them_drawn_several_times():
     drawn = few_words("one two three four five six seven eight nine")
     assert {len(view.split()) for view in drawn} == {3}
-    assert 1 < len(drawn) == len(set(drawn)) <= room.DRAWS
+    assert 1 < len(drawn) == len(set(drawn)) <= DRAWS
     assert few_words("one two three four five") == []
 
 

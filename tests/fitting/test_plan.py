@@ -21,9 +21,9 @@ from tests.fitting.test_costs import timed
 
 
 def test_rounds_in_which_nothing_would_be_longer_are_not_announced():
-    one, two = {"a": (30,), "b": (30,)}, {"a": (30,), "b": (90,)}
-    for steps, rounds in (((one, two), 2), ((one, one), 1), ((one, two, two), 2), ((), 0)):
-        assert replace(planned([]), rungs=tuple(Rung(each, 2, 1) for each in steps)).rounds == rounds
+    short, long = {"a": (30,), "b": (30,)}, {"a": (30,), "b": (90,)}
+    for steps, rounds in (((short, long), 2), ((short, short), 1), ((short, long, long), 2), ((), 0)):
+        assert replace(planned([]), rungs=tuple(Rung(step, 2, 1) for step in steps)).rounds == rounds
 
 
 def still(seconds):
@@ -32,7 +32,7 @@ def still(seconds):
 
 
 def planned(routes, **values):
-    chosen, paces = tuple(one.route for one in routes), {one.route.name: one.pace for one in routes}
+    chosen, paces = tuple(route.route for route in routes), {route.route.name: route.pace for route in routes}
     return FitPlan({"data": ["a"]}, chosen, (SkippedRoute("simcse", "no text"),), paces, 1.0, (), **values)
 
 
@@ -53,7 +53,7 @@ class OneByOne:
     """A timer that knows what each route takes, on a clock that each measurement moves by a good ten seconds."""
 
     def __init__(self, clock, *known):
-        self.clock, self.known, self.asked = clock, {one.route.name: one for one in known}, []
+        self.clock, self.known, self.asked = clock, {route.route.name: route for route in known}, []
 
     def time(self, route):
         self.asked.append(route.name)
@@ -64,8 +64,8 @@ class OneByOne:
 def choose(budget, *known):
     clock = still(budget.seconds)
     timer = OneByOne(clock, *known)
-    chosen, skipped = choose_routes([one.route for one in known], timer, budget, 0.0, clock, lambda line: None)
-    return [one.route.name for one in chosen], {one.name: one.why for one in skipped}, timer.asked
+    chosen, skipped = choose_routes([route.route for route in known], timer, budget, 0.0, clock, lambda line: None)
+    return [choice.route.name for choice in chosen], {skip.name: skip.why for skip in skipped}, timer.asked
 
 
 FIRST, SECOND, THIRD = "pairs", "pairs with mined negatives", "simcse, then pairs"
@@ -104,9 +104,9 @@ def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():
     plan = planned([timed("pairs", Shape.PAIRS, rows=10**6, step=1.0)], ending=50.0)
     clock = still(204.0)
     assert with_lengths(plan, Budget(204, None), clock).rungs[0].steps["pairs"] == (50,)  # and 150
-    found = with_lengths(plan, Budget(204, None), clock, again=True)
-    assert found.ending == pytest.approx(50 + 50)  # as long as the first round would be
-    assert 33 <= found.rungs[0].steps["pairs"][0] <= 34
+    lengthened = with_lengths(plan, Budget(204, None), clock, again=True)
+    assert lengthened.ending == pytest.approx(50 + 50)  # as long as the first round would be
+    assert 33 <= lengthened.rungs[0].steps["pairs"][0] <= 34
 
 
 def test_every_kind_of_stage_is_read_as_it_was_written(tmp_path):

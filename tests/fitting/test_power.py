@@ -15,35 +15,35 @@ def score(*hits, clusters=None):
 
 def test_power_is_that_of_the_base_alone():
     base = score(*[0, 1] * 50)
-    found = power_of([base])
-    assert (found.clusters, found.effective, found.note) == (100, 100, "")
-    assert found.gain == smallest_gain([base], power=0.8, correlation=found.correlation)
-    assert power_of([score(*[0, 1] * 500)]).gain < found.gain
-    assert power_line(found) == (
-        f"the test rows (100 clusters) have 80% power to detect a gain of {found.gain:.1f} points"
+    power = power_of([base])
+    assert (power.clusters, power.effective, power.note) == (100, 100, "")
+    assert power.gain == smallest_gain([base], power=0.8, correlation=power.correlation)
+    assert power_of([score(*[0, 1] * 500)]).gain < power.gain
+    assert power_line(power) == (
+        f"the test rows (100 clusters) have 80% power to detect a gain of {power.gain:.1f} points"
     )
 
 
 def test_without_labels_no_gain_can_be_shown_whatever_the_rows():
-    found = power_of([Score("mean", np.tile([[0.0], [1.0]], (50, 1)))], label_free=True)
-    assert found.gain is None
-    assert power_line(found).startswith("without labels no gain can be shown, only that a model is worse")
+    power = power_of([Score("mean", np.tile([[0.0], [1.0]], (50, 1)))], label_free=True)
+    assert power.gain is None
+    assert power_line(power).startswith("without labels no gain can be shown, only that a model is worse")
 
 
 def test_too_few_effective_clusters_show_no_gain():
     """One cluster with 30 of 59 rows counts for much: 59^2 / (30^2 + 29) = 3.7."""
-    found = power_of([score(*[0, 1] * 29, 0, clusters=[*[0] * 30, *range(1, 30)])])
-    assert (found.gain, found.clusters) == (None, 30)
-    assert found.effective == pytest.approx(59**2 / (30**2 + 29))
-    assert power_line(found).startswith("no difference can be shown: the test rows form 30 independent clusters, which")
+    power = power_of([score(*[0, 1] * 29, 0, clusters=[*[0] * 30, *range(1, 30)])])
+    assert (power.gain, power.clusters) == (None, 30)
+    assert power.effective == pytest.approx(59**2 / (30**2 + 29))
+    assert power_line(power).startswith("no difference can be shown: the test rows form 30 independent clusters, which")
 
 
 def test_a_base_that_is_always_right_leaves_no_gain_to_show():
-    found = power_of([score(*[1] * 40)])
-    assert found.gain is None
-    assert power_line(found) == "no gain can be shown: the base already has the highest score on every test row"
+    power = power_of([score(*[1] * 40)])
+    assert power.gain is None
+    assert power_line(power) == "no gain can be shown: the base already has the highest score on every test row"
     with pytest.raises(NothingToGain, match=r"faq.csv: no gain can be shown.*\n.*train anyway: force=True") as caught:
-        refuse_no_room(found, "faq.csv")
+        refuse_no_room(power, "faq.csv")
     assert caught.value.exit_code == 3
     refuse_no_room(power_of([score(*[0, 1] * 50)]), "faq.csv")
 
@@ -65,9 +65,9 @@ def test_earlier_uses_widen_the_interval_before_training_and_asking_is_no_use(tm
     items = tuple((f"question {n}", f"answer {n}") for n in range(100))
     task = Task("faq.csv", "mrr@10", {}, lambda lookup: {"mrr@10": score(*[0, 1] * 50)}, "", "hash", items=items)
     for number in range(1, 4):
-        found = expected_power(Half(), [task], None)
-        assert expected_power(Half(), [task], None) == found
-        assert (earlier_uses([task]), found.level) == (number - 1, corrected_level(number))
+        power = expected_power(Half(), [task], None)
+        assert expected_power(Half(), [task], None) == power
+        assert (earlier_uses([task]), power.level) == (number - 1, corrected_level(number))
         assert record_use([task], f"model {number}", "base").number == number
-    assert power_of([score(*[0, 1] * 50)]).gain < found.gain
-    assert "(99.17% interval, because they were used before)" in power_line(found)
+    assert power_of([score(*[0, 1] * 50)]).gain < power.gain
+    assert "(99.17% interval, because they were used before)" in power_line(power)

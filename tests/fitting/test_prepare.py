@@ -20,21 +20,21 @@ def base(tmp_path_factory):
 def test_labels_decide_and_raw_text_only_trains(base, tmp_path):
     files = small_base.pairs(tmp_path / "faq.tsv"), small_base.prose(tmp_path / "raw.txt")
     said = []
-    found = prepare_inputs(request(data=tuple(map(str, files)), output=tmp_path / "model"), [base], said.append)
-    assert [one.name for one in found.inputs] == list(map(str, files))
-    assert {one.shape: one.rows for one in found.training_sets} == {
-        Shape.PAIRS: len(found.splits[0].train),
-        Shape.TEXTS: len(found.splits[1].train),
+    prepared = prepare_inputs(request(data=tuple(map(str, files)), output=tmp_path / "model"), [base], said.append)
+    assert [fit_input.name for fit_input in prepared.inputs] == list(map(str, files))
+    assert {training_set.shape: training_set.rows for training_set in prepared.training_sets} == {
+        Shape.PAIRS: len(prepared.splits[0].train),
+        Shape.TEXTS: len(prepared.splits[1].train),
     }
-    assert [len(read(file)) for one in found.training_sets for file in one.files] == [
-        one.rows for one in found.training_sets
+    assert [len(read(file)) for training_set in prepared.training_sets for file in training_set.files] == [
+        training_set.rows for training_set in prepared.training_sets
     ]
-    assert (found.labelled, found.label_free) == (True, False)
-    assert [part.name for part in found.test] == [str(files[0])]
-    assert [task.name for task in found.deciding(found.validation)] == [str(files[0])]
+    assert (prepared.labelled, prepared.label_free) == (True, False)
+    assert [part.name for part in prepared.test] == [str(files[0])]
+    assert [task.name for task in prepared.deciding(prepared.validation)] == [str(files[0])]
     assert pq.read_table(tmp_path / "model.fit" / "corpus.parquet").num_rows == 900
     assert said[0].startswith(f"{files[0]}: 500 pairs (anchor, positive)")
-    assert found.training_sets[0].length == 16  # a sentence has five words
+    assert prepared.training_sets[0].length == 16  # a sentence has five words
     assert f"{files[0]}: training reads texts in full, up to 16 tokens" in said
 
 
@@ -60,8 +60,10 @@ def test_rows_of_a_set_that_decides_are_clustered_by_their_texts(base, tmp_path)
 def test_nothing_is_chosen_on_test_rows(base, tmp_path):
     for count in (80, 300):
         data = small_base.pairs(tmp_path / f"faq-{count}.tsv", count)
-        found = prepare_inputs(request(data=(str(data),), output=tmp_path / "model"), [base], [].append)
-        chosen, proven = ({item for task in tasks for item in task.items} for tasks in (found.choosing, found.proving))
+        prepared = prepare_inputs(request(data=(str(data),), output=tmp_path / "model"), [base], [].append)
+        chosen, proven = (
+            {item for task in tasks for item in task.items} for tasks in (prepared.choosing, prepared.proving)
+        )
         assert len(chosen) >= 25
         assert len(proven) >= 25
         assert chosen.isdisjoint(proven)

@@ -37,6 +37,6 @@ def test_the_probe_is_measured_after_what_decides_if_there_is_time(split, tmp_pa
         return len(asked) > 1
 
     assert with_probes(duel, [part], measures, has_time) == tuple(measures)
-    (found,) = with_probes(duel, [part], measures, has_time)
-    assert set(found.also) == {"map", "probe"}
+    (probed,) = with_probes(duel, [part], measures, has_time)
+    assert set(probed.also) == {"map", "probe"}
     assert asked == [("the linear probe of t.csv", True)] * 2

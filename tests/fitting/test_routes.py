@@ -11,7 +11,6 @@ from sentloom.engine.building import stage
 from sentloom.engine.plan import to_yaml
 from sentloom.engine.stages import Synthesize, Train
 from sentloom.errors import InputError
-from sentloom.fitting import routes as room
 from sentloom.fitting.bases import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import Route, batch_size, find_routes
 from sentloom.fitting.training_sets import LanguageFile, TrainingSet
@@ -29,7 +28,7 @@ def training_set(shape, rows=1000, language="en"):
 
 def names(training_sets, resources=RESOURCES):
     routes, skipped = find_routes(training_sets, resources)
-    return [route.name for route in routes], [one.name for one in skipped]
+    return [route.name for route in routes], [skip.name for skip in skipped]
 
 
 def test_raw_english_text():
@@ -41,14 +40,14 @@ def test_raw_english_text():
 def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
     pairs = [training_set(Shape.PAIRS)]
     routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded")))
-    (found,) = (route for route in routes if route.name == "pairs with a teacher")
-    mine, learn = found.stages
+    (taught,) = (route for route in routes if route.name == "pairs with a teacher")
+    mine, learn = taught.stages
     assert (mine.method, learn.method, learn.options.teacher) == ("mine", "distill", "embedded")
     assert mine.options.negatives == learn.options.negatives == 4
     assert learn.data == ("stage:candidates",)
     assert not skipped
     routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded", "it is worse")))
-    assert [(one.name, one.why) for one in skipped] == [("pairs with a teacher", "it is worse")]
+    assert [(skip.name, skip.why) for skip in skipped] == [("pairs with a teacher", "it is worse")]
     assert "pairs with a teacher" not in [route.name for route in routes]
     assert "pairs with a teacher" not in names([training_set(Shape.TRIPLETS)])[0]
 
@@ -57,7 +56,7 @@ WRITING = replace(RESOURCES, writer=WriterResource("writer"))
 
 
 def route(name, training_sets, resources=WRITING):
-    return next(one for one in find_routes(training_sets, resources)[0] if one.name == name)
+    return next(candidate for candidate in find_routes(training_sets, resources)[0] if candidate.name == name)
 
 
 def test_what_a_writer_writes_comes_first_if_the_user_named_it():
@@ -72,13 +71,13 @@ def test_what_a_writer_writes_comes_first_if_the_user_named_it():
 
 
 def test_queries_are_written_for_a_sample_and_learned_like_pairs():
-    found = route("queries", [training_set(Shape.TEXTS, rows=40_000)])
-    written, learn = found.stages
+    built = route("queries", [training_set(Shape.TEXTS, rows=40_000)])
+    written, learn = built.stages
     assert (written.method, written.model, written.data) == ("synthesize", "writer", ("texts.parquet",))
     assert (written.options.kinds, written.options.encoder, written.options.shots) == (("query",), "embedded", None)
     assert (written.options.shuffle, written.data_share) == (True, 0.25)  # a query finds its text among 10,000
     assert (learn.method, learn.options.directions, learn.data) == ("contrastive", "both", ("stage:written-queries",))
-    assert found.makers == (written,)
+    assert built.makers == (written,)
     written, learn = route("synthetic", [training_set(Shape.TEXTS)]).stages
     assert written.options.kinds == ("entailment", "contradiction")
     assert (written.options.shuffle, written.data_share) == (True, 1.0)
@@ -86,41 +85,41 @@ def test_queries_are_written_for_a_sample_and_learned_like_pairs():
 
 def test_few_pairs_show_the_writer_what_to_write_and_are_learned_last():
     raw, few = training_set(Shape.TEXTS), training_set(Shape.PAIRS, rows=999)
-    found = route("queries, then pairs", [raw, few])
-    assert [one.method for one in found.stages] == ["synthesize", "contrastive", "contrastive"]
-    assert found.stages[0].options.shots == "pairs.parquet"
+    built = route("queries, then pairs", [raw, few])
+    assert [part.method for part in built.stages] == ["synthesize", "contrastive", "contrastive"]
+    assert built.stages[0].options.shots == "pairs.parquet"
     assert route("synthetic, then pairs", [raw, few]).stages[0].options.shots is None  # they are no entailments
     many = training_set(Shape.PAIRS, rows=1000)
     routes, skipped = find_routes([raw, many], WRITING)
-    assert not any(isinstance(one, Synthesize) for found in routes for one in found.stages)
+    assert not any(isinstance(part, Synthesize) for built in routes for part in built.stages)
     why = "there are 1,000 training pairs, and something is written only beside fewer than 1,000"
-    assert {one.name for one in skipped if one.why == why} == {"queries", "queries with a teacher", "synthetic"}
+    assert {skip.name for skip in skipped if skip.why == why} == {"queries", "queries with a teacher", "synthetic"}
 
 
 def test_for_pairs_alone_a_writer_that_the_user_named_writes_for_their_answers(tmp_path):
-    given = read(small_base.pairs(tmp_path / "faq.tsv", 40))
-    write(given, tmp_path / "pairs.parquet")
+    rows = read(small_base.pairs(tmp_path / "faq.tsv", 40))
+    write(rows, tmp_path / "pairs.parquet")
     pairs = [replace(training_set(Shape.PAIRS, rows=40), files=(str(tmp_path / "pairs.parquet"),))]
     written, *_ = route("queries, then pairs", pairs).stages
     texts, _ = written.read([])
-    assert sorted(texts["text"]) == sorted(given["positive"])
+    assert sorted(texts["text"]) == sorted(rows["positive"])
     unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
     assert names(pairs, unasked) == (["pairs"], ["pairs with mined negatives"])
 
 
 def test_a_teacher_of_queries_needs_a_writer_and_to_be_shown_to_rank_better():
     raw = [training_set(Shape.TEXTS)]
-    found = route("queries with a teacher", raw, replace(WRITING, teacher=Teacher("embedded")))
-    written, mine, learn = found.stages
-    assert found.makers == (written, mine)
+    built = route("queries with a teacher", raw, replace(WRITING, teacher=Teacher("embedded")))
+    written, mine, learn = built.stages
+    assert built.makers == (written, mine)
     assert (mine.data, mine.options.corpus, mine.model) == (("stage:written-queries",), ("texts.parquet",), "embedded")
     assert (learn.method, learn.options.teacher, learn.data) == ("distill", "embedded", ("stage:candidates",))
     for teacher, why in ((None, "name one with --teacher"), (Teacher("embedded", "it is worse"), "it is worse")):
         _, skipped = find_routes(raw, replace(WRITING, teacher=teacher))
-        assert [one.why.endswith(why) for one in skipped if one.name == "queries with a teacher"] == [True]
+        assert [skip.why.endswith(why) for skip in skipped if skip.name == "queries with a teacher"] == [True]
     _, skipped = find_routes(raw, replace(RESOURCES, teacher=Teacher("embedded")))
     said = "it learns from what a writer writes: there is none"
-    assert [one.why for one in skipped if one.name == "queries with a teacher"] == [said]
+    assert [skip.why for skip in skipped if skip.name == "queries with a teacher"] == [said]
 
 
 def test_only_what_needs_no_trained_model_is_made_before_the_race():
@@ -135,11 +134,11 @@ def test_only_what_needs_no_trained_model_is_made_before_the_race():
 def test_documents_have_routes_on_their_passages():
     documents = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=100.0, passages=5000)
     first, second = (route(name, [documents]) for name in ("neighbours", "spans"))
-    assert [(one.method, one.options.kind) for one in (first.stages[0], second.stages[0])] == [
+    assert [(views.method, views.options.kind) for views in (first.stages[0], second.stages[0])] == [
         ("views", "neighbours"),
         ("views", "spans"),
     ]
-    assert [one.rows for one in (*first.trains_on, *second.trains_on)] == [5000, 1000]
+    assert [learned.rows for learned in (*first.trains_on, *second.trains_on)] == [5000, 1000]
     learn = first.stages[1]
     assert (learn.data, learn.max_length) == (("stage:neighbours-pairs",), 128)
 
@@ -147,15 +146,15 @@ def test_documents_have_routes_on_their_passages():
 def test_the_vector_that_self_guided_learning_trains_is_the_bases_own():
     for pooling, vector in (("mean", "pooled"), ("first", "first"), (None, "first")):
         routes, _ = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, pooling=pooling))
-        (found,) = (route for route in routes if route.name == "self-guided")
-        assert found.stages[0].options.vector == vector
+        (self_guided,) = (route for route in routes if route.name == "self-guided")
+        assert self_guided.stages[0].options.vector == vector
 
 
 def test_a_base_that_projects_or_has_no_decoder_is_a_reason():
     _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, projection=True))
-    assert {"tsdae", "self-guided"} <= {one.name for one in skipped}
+    assert {"tsdae", "self-guided"} <= {skip.name for skip in skipped}
     _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, decoder=False))
-    assert "there is no decoder for the family of this base" in [one.why for one in skipped]
+    assert "there is no decoder for the family of this base" in [skip.why for skip in skipped]
 
 
 def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
@@ -165,15 +164,15 @@ def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
     )
     assert [route.name for route in routes] == ["queries", "synthetic", "self-guided", "tsdae"]
     lacking = {"queries with a teacher", "neighbours", "spans", "simcse", "bootstrapped"}
-    assert {one.name for one in skipped} == lacking
-    assert "English" in next(one.why for one in skipped if one.name == "bootstrapped")
+    assert {skip.name for skip in skipped} == lacking
+    assert "English" in next(skip.why for skip in skipped if skip.name == "bootstrapped")
 
 
 def test_the_translator_that_is_missing_is_said():
     _, skipped = find_routes(
         [training_set(Shape.TEXTS)], Resources("embedded", "mean", 0.1, "it is missing", RESOURCES.writer)
     )
-    assert "it is missing" in [one.why for one in skipped]
+    assert "it is missing" in [skip.why for skip in skipped]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +203,8 @@ def test_one_labelled_shape(shape, expected):
 def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, method, batch):
     files = tuple(LanguageFile(code, rows, f"{code}.parquet") for code, rows in (("de", 600), ("en", 200)))
     whole = replace(training_set(shape), language_files=files)
-    found = find_routes([whole], RESOURCES)[0]
-    plain, last = found[0], found[-1]
+    routes = find_routes([whole], RESOURCES)[0]
+    plain, last = routes[0], routes[-1]
     assert (plain.name, last.name) == (main, f"{main} by language")
     (learn,) = last.stages
     assert (learn.method, learn.data, learn.settings.mix) == (method, ("de.parquet", "en.parquet"), 1.0)
@@ -225,8 +224,8 @@ def test_several_shapes_become_stages_in_the_papers_order():
     assert routes[1].name == "simcse, then cross-lingual, then pairs, then nli"
     assert [stage.method for stage in routes[1].stages] == ["simcse", "cross-lingual", "contrastive", "contrastive"]
     assert routes[2].name.startswith("self-guided, then")
-    assert {"tsdae", "bootstrapped"} <= {one.name for one in skipped}  # two before the labels, and no more
-    assert [one.shape for one in routes[1].trains_on] == [Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.NLI]
+    assert {"tsdae", "bootstrapped"} <= {skip.name for skip in skipped}  # two before the labels, and no more
+    assert [learned.shape for learned in routes[1].trains_on] == [Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.NLI]
     assert [route.name for route in routes[-3:]] == ["cross-lingual", "pairs", "nli"]
 
 
@@ -249,7 +248,7 @@ def test_names_are_different_and_every_training_stage_knows_its_data():
     routes, _ = find_routes(training_sets, Resources("embedded", "first", 0.1, None, WriterResource("writer")))
     assert len({route.name for route in routes}) == len(routes)
     for route in routes:
-        assert len({one.name for one in route.stages}) == len(route.stages)
+        assert len({part.name for part in route.stages}) == len(route.stages)
         assert len(route.plan([], "embedded", 1).training) == len(route.trains_on)
         assert isinstance(route.stages[-1], Train)
 
@@ -259,7 +258,7 @@ def test_every_run_is_a_recipe(tmp_path):
     for route in find_routes(training_sets, RESOURCES)[0]:
         steps = [40 + number for number in range(len(route.trains_on))]
         plan = route.plan(steps, "embedded", 7)
-        assert [one.settings.steps for one in plan.training] == steps
+        assert [train.settings.steps for train in plan.training] == steps
         assert (plan.base, plan.seeds) == ("embedded", (7,))
         assert plan.training[0].settings.log_every == 2
         (tmp_path / "run.yaml").write_text(to_yaml(plan), "utf-8")
@@ -271,26 +270,30 @@ class Installed:
 
     name, value, dist = "mine", "package:routes", None
 
-    def __init__(self, found):
-        self.found = found
+    def __init__(self, loaded):
+        self.loaded = loaded
 
     def load(self):
-        return self.found
+        return self.loaded
 
 
 def test_installed_packages_add_routes(monkeypatch):
     def more(training_sets, resources):
         assert resources is RESOURCES
-        for one in training_sets:
-            learn = stage("contrastive", name="own", data=list(one.files), batch=8)
+        for data in training_sets:
+            learn = stage("contrastive", name="own", data=list(data.files), batch=8)
             yield Route("own", "because it can", (learn,))
 
-    monkeypatch.setattr(room, "entry_points", lambda group: [Installed(more)] if group == "sentloom.routes" else [])
+    monkeypatch.setattr(
+        "sentloom.fitting.routes.entry_points", lambda group: [Installed(more)] if group == "sentloom.routes" else []
+    )
     assert names([training_set(Shape.TRIPLETS)])[0] == ["triplets", "triplets as pairs", "own"]
-    monkeypatch.setattr(room, "entry_points", lambda group: [Installed(more), Installed(more)])
+    monkeypatch.setattr("sentloom.fitting.routes.entry_points", lambda group: [Installed(more), Installed(more)])
     with pytest.raises(InputError, match="two routes are named 'own'"):
         find_routes([training_set(Shape.TRIPLETS)], RESOURCES)
-    monkeypatch.setattr(room, "entry_points", lambda group: [Installed(lambda sets, resources: 1 / 0)])
+    monkeypatch.setattr(
+        "sentloom.fitting.routes.entry_points", lambda group: [Installed(lambda sets, resources: 1 / 0)]
+    )
     with pytest.raises(InputError, match="entry point mine of package:routes: ZeroDivisionError"):
         find_routes([training_set(Shape.TRIPLETS)], RESOURCES)
 
@@ -299,14 +302,14 @@ def test_few_pairs_have_no_route_with_mined_negatives():
     routes, skipped = find_routes([training_set(Shape.PAIRS, rows=99)], RESOURCES)
     assert [route.name for route in routes] == ["pairs"]
     why = "there are 99 training pairs, and it needs 100"
-    assert [(one.name, one.why) for one in skipped] == [("pairs with mined negatives", why)]
+    assert [(skip.name, skip.why) for skip in skipped] == [("pairs with mined negatives", why)]
 
 
 def test_mined_negatives_are_trained_with_the_settings_of_pairs():
     plain, mined = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0]
-    (one,), (other,) = plain.training, mined.training
-    assert one.settings == other.settings
-    assert (one.options.directions, other.options.directions) == ("both", "both")
+    (own,), (taught,) = plain.training, mined.training
+    assert own.settings == taught.settings
+    assert (own.options.directions, taught.options.directions) == ("both", "both")
 
 
 def test_a_guide_filters_mined_negatives_and_pairs_without_any_are_kept():
@@ -320,8 +323,8 @@ def test_triplets_are_trained_like_pairs_with_and_without_their_negatives():
     (pairs,) = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0][0].training
     (own,), (without,) = (route.training for route in find_routes([data], RESOURCES)[0])
     assert (own.options.negatives, without.options.negatives) == (3, 0)
-    assert [one.settings.learning_rate for one in (own, without)] == [pairs.settings.learning_rate] * 2
-    assert [one.options.directions for one in (own, without)] == ["both", "both"]
+    assert [train.settings.learning_rate for train in (own, without)] == [pairs.settings.learning_rate] * 2
+    assert [train.options.directions for train in (own, without)] == ["both", "both"]
     assert (own.settings.batch, without.settings.batch) == (16, 32)  # 400 tokens of a row are left
     assert own.data == without.data
 
@@ -343,8 +346,8 @@ def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():
 
 
 def test_all_hard_negatives_of_a_row_are_used_up_to_four():
-    for given, used in ((1, 1), (3, 3), (9, 4)):
-        data = TrainingSet(Shape.TRIPLETS, 1000, ("triplets.parquet",), "en", negatives=given)
+    for most, used in ((1, 1), (3, 3), (9, 4)):
+        data = TrainingSet(Shape.TRIPLETS, 1000, ("triplets.parquet",), "en", negatives=most)
         route, _ = find_routes([data], RESOURCES)[0]
         assert route.stages[0].options.negatives == used
 

@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.user_tasks import triplet_task
-from sentloom.fitting.clock import BESIDES, PER_TOKEN, Speed, measure_speed
+from sentloom.fitting.budget import BESIDES, PER_TOKEN, Speed, measure_speed
 
 
 class Slow:
@@ -25,10 +25,10 @@ class Slow:
 
 def test_texts_are_timed_on_a_sample():
     slow = Slow()
-    found = measure_speed(slow, [f"{n:04}" for n in range(1000)])
+    speed = measure_speed(slow, [f"{n:04}" for n in range(1000)])
     assert (len(slow.seen), slow.seen[0], slow.seen[-1]) == (64, "0000", "0999")
-    assert 0.001 <= found.each < 0.01
-    assert (found.size, found.longest) == (BESIDES + 4, 2 * PER_TOKEN)
+    assert 0.001 <= speed.each < 0.01
+    assert (speed.size, speed.longest) == (BESIDES + 4, 2 * PER_TOKEN)
     assert measure_speed(Slow(), ["one"]).each >= 0.001
 
 

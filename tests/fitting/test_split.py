@@ -40,7 +40,7 @@ def words(number: int, kind: str = "") -> str:
 
 def sides_of(*datas: Dataset) -> list[Sides]:
     rows = [rows_of(str(number), data) for number, data in enumerate(datas)]
-    return sides([one.sentences for one in rows], find_clusters(rows).numbers)
+    return sides([row.sentences for row in rows], find_clusters(rows).numbers)
 
 
 def split_of(*datas: Dataset) -> list[Split]:
@@ -95,9 +95,9 @@ def is_leaking(train: Dataset, held_out: Dataset) -> bool:
     return not bare(train).isdisjoint(bare(held_out, "negatives"))
 
 
-def is_shared(one: Dataset, other: Dataset) -> bool:
+def is_shared(left: Dataset, right: Dataset) -> bool:
     """Whether rows of both have a text in common that is no negative."""
-    return not bare(one, "negatives").isdisjoint(bare(other, "negatives"))
+    return not bare(left, "negatives").isdisjoint(bare(right, "negatives"))
 
 
 def pairs_in(data: Dataset) -> Counter[str]:
@@ -110,20 +110,20 @@ def pairs_in(data: Dataset) -> Counter[str]:
 def test_sides_share_no_sentence_and_every_row_is_accounted_for(case) -> None:
     shape, *numbers = case
     data = build_dataset(shape, drawn_rows(shape, *numbers), chunk=CHUNK)
-    (found,) = try_split(data)
-    assert not is_leaking(found.train, found.validation)
-    assert not is_leaking(found.train, found.test)
-    assert not is_shared(found.validation, found.test)
-    parts = (found.train, found.validation, found.test, found.dropped)
+    (split,) = try_split(data)
+    assert not is_leaking(split.train, split.validation)
+    assert not is_leaking(split.train, split.test)
+    assert not is_shared(split.validation, split.test)
+    parts = (split.train, split.validation, split.test, split.dropped)
     assert sum(map(pairs_in, parts), Counter()) == pairs_in(data)
-    held_out = [set(part["cluster"]) for part in (found.validation, found.test)]
+    held_out = [set(part["cluster"]) for part in (split.validation, split.test)]
     assert held_out[0].isdisjoint(held_out[1])
 
 
 @settings(max_examples=15)
 @given(drawn, drawn)
-def test_what_one_input_holds_out_no_input_trains_or_validates_on(one, two) -> None:
-    datas = [build_dataset(shape, drawn_rows(shape, *numbers), chunk=CHUNK) for shape, *numbers in (one, two)]
+def test_what_one_input_holds_out_no_input_trains_or_validates_on(first, second) -> None:
+    datas = [build_dataset(shape, drawn_rows(shape, *numbers), chunk=CHUNK) for shape, *numbers in (first, second)]
     splits = try_split(*datas)
     for mine in splits:
         for other in splits:
@@ -188,8 +188,8 @@ def test_with_a_long_budget_more_files_are_cross_validated() -> None:
 def test_the_floor_counts_clusters() -> None:
     """200 answers to ten questions each: a tenth of the rows are 20 answers, too few to show anything."""
     rows = [(words(number, "question"), words(number // 10, "answer")) for number in range(2000)]
-    (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
-    validation, test = (len(set(part["cluster"])) for part in (found.validation, found.test))
+    (split,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    validation, test = (len(set(part["cluster"])) for part in (split.validation, split.test))
     assert test >= 25
     assert validation + test >= 50
 
@@ -204,31 +204,31 @@ def test_no_cluster_is_more_than_a_twentieth_of_a_held_out_side() -> None:
             for at, size in enumerate(sizes)
             for n in range(size)
         ]
-        (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
-        for part in (found.validation, found.test):
+        (split,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
+        for part in (split.validation, split.test):
             counts = np.array(list(Counter(part["cluster"]).values()))
             assert counts.max() <= max(2, 0.05 * counts.sum())
             assert counts.sum() ** 2 / np.square(counts).sum() >= 20
-        if len(found.dropped):
-            assert "rows of large clusters are neither trained nor tested on" in found.notes[0]
+        if len(split.dropped):
+            assert "rows of large clusters are neither trained nor tested on" in split.notes[0]
 
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
 def test_the_largest_size_is_the_largest_that_is_a_twentieth_of_what_is_left(sizes) -> None:
-    found, given = largest_size(np.array(sizes)), np.array(sizes)
-    fitting = [most for most in range(1, max(sizes) + 1) if 20 * most <= np.minimum(given, most).sum()]
-    assert found == (max([*fitting, 2]) if len(sizes) >= 20 else max(sizes))
+    largest, counts = largest_size(np.array(sizes)), np.array(sizes)
+    fitting = [most for most in range(1, max(sizes) + 1) if 20 * most <= np.minimum(counts, most).sum()]
+    assert largest == (max([*fitting, 2]) if len(sizes) >= 20 else max(sizes))
 
 
 def test_few_clusters_have_25_for_the_test_and_no_validation_rows() -> None:
     for count in (60, 75, 99):
         rows = [(words(number, "q"), words(number, "a")) for number in range(count)]
-        (found,) = split_of(build_dataset(Shape.PAIRS, rows))
-        assert (len(found.test), len(found.validation), len(found.train)) == (25, 0, count - 25)
-        assert len(set(found.clusters)) == len(set(found.draws)) == count - 25
-    (found,) = split_of(build_dataset(Shape.PAIRS, [(words(n, "q"), words(n, "a")) for n in range(100)]))
-    assert (len(found.test) + len(found.validation), len(found.train)) == (50, 50)
+        (split,) = split_of(build_dataset(Shape.PAIRS, rows))
+        assert (len(split.test), len(split.validation), len(split.train)) == (25, 0, count - 25)
+        assert len(set(split.clusters)) == len(set(split.draws)) == count - 25
+    (split,) = split_of(build_dataset(Shape.PAIRS, [(words(n, "q"), words(n, "a")) for n in range(100)]))
+    assert (len(split.test) + len(split.validation), len(split.train)) == (50, 50)
 
 
 def test_a_small_file_beside_a_large_one_keeps_some_validation_rows() -> None:
@@ -238,16 +238,16 @@ def test_a_small_file_beside_a_large_one_keeps_some_validation_rows() -> None:
 
 
 def test_raw_text_alone_always_has_validation_rows() -> None:
-    (found,) = split_of(build_dataset(Shape.TEXTS, [(words(n),) for n in range(60)]))
-    assert (len(found.test), len(found.validation), len(found.train)) == (25, 15, 20)
+    (split,) = split_of(build_dataset(Shape.TEXTS, [(words(n),) for n in range(60)]))
+    assert (len(split.test), len(split.validation), len(split.train)) == (25, 15, 20)
 
 
 def test_large_clusters_are_tested_no_more_often_than_small_ones() -> None:
     sizes = [1, 20] * 250
     rows = [(words(at * 50 + n, "q"), words(at, "a")) for at, size in enumerate(sizes) for n in range(size)]
-    (found,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
+    (side,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
     starts = np.cumsum([0, *sizes[:-1]])
-    tested = [np.mean(found[starts[part::2]] == TEST) for part in (0, 1)]
+    tested = [np.mean(side[starts[part::2]] == TEST) for part in (0, 1)]
     assert tested == pytest.approx([0.1, 0.1], abs=4 * np.sqrt(0.1 * 0.9 / 250))
 
 
@@ -255,28 +255,28 @@ def test_connected_rows_are_on_one_side() -> None:
     """Of three rows on three sides, the first shares its answer with the second and its question with the third."""
     rows = [(words(number, "question"), words(number, "answer")) for number in range(1000)]
     (free,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
-    one, two, three = (int(np.flatnonzero(free == side)[0]) for side in (TRAIN, VALIDATION, TEST))
-    rows[two], rows[three] = (rows[two][0], rows[one][1]), (rows[one][0], rows[three][1])
-    (found,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
-    assert len(set(found[[one, two, three]].tolist())) == 1
-    assert DROPPED not in found
+    trained, validated, tested = (int(np.flatnonzero(free == side)[0]) for side in (TRAIN, VALIDATION, TEST))
+    rows[validated], rows[tested] = (rows[validated][0], rows[trained][1]), (rows[trained][0], rows[tested][1])
+    (side,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    assert len(set(side[[trained, validated, tested]].tolist())) == 1
+    assert DROPPED not in side
 
 
 def test_few_answers_to_many_questions_are_split_by_answer() -> None:
     rows = [(words(number), words(number % 120, "answer")) for number in range(3000)]
-    (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
-    assert len(found.dropped) == 0
-    answers = [set(part.column("positive").to_pylist()) for part in (found.train, found.validation, found.test)]
+    (split,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    assert len(split.dropped) == 0
+    answers = [set(part.column("positive").to_pylist()) for part in (split.train, split.validation, split.test)]
     assert sum(map(len, answers)) == 120  # each answer is on one side
-    assert len(found.train) >= 1500
+    assert len(split.train) >= 1500
 
 
 def test_nli_is_split_by_premise_whatever_its_hypotheses() -> None:
     rows = [(words(number // 3, "premise"), words(number), "neutral") for number in range(900)]
-    (found,) = split_of(build_dataset(Shape.NLI, rows, chunk=CHUNK))
-    premises = [set(part.column("premise").to_pylist()) for part in (found.train, found.validation, found.test)]
+    (split,) = split_of(build_dataset(Shape.NLI, rows, chunk=CHUNK))
+    premises = [set(part.column("premise").to_pylist()) for part in (split.train, split.validation, split.test)]
     assert sum(map(len, premises)) == 300
-    assert len(found.dropped) == 0
+    assert len(split.dropped) == 0
 
 
 def test_where_sharing_would_drop_most_rows_less_is_held_out() -> None:
@@ -286,8 +286,8 @@ def test_where_sharing_would_drop_most_rows_less_is_held_out() -> None:
         (words(number, "question"), words(number), [words(other) for other in draw.integers(0, 6000, 7)])
         for number in range(6000)
     ]
-    (found,) = sides_of(build_dataset(Shape.TRIPLETS, rows, chunk=3000))
-    dropped, train, validation, test = np.bincount(found, minlength=4)
+    (side,) = sides_of(build_dataset(Shape.TRIPLETS, rows, chunk=3000))
+    dropped, train, validation, test = np.bincount(side, minlength=4)
     assert test >= 25
     assert validation >= 10
     assert train > 2500
@@ -300,8 +300,8 @@ def test_where_less_held_out_would_drop_as_many_rows_all_is_held_out() -> None:
         (words(number % 3 if number < 300 else number), words(number % 3 if 300 <= number < 660 else number, "b"), 0.5)
         for number in range(1000)
     ]
-    (found,) = sides_of(build_dataset(Shape.SCORED_PAIRS, rows, chunk=CHUNK))
-    dropped, train, validation, test = np.bincount(found, minlength=4)[:4]
+    (side,) = sides_of(build_dataset(Shape.SCORED_PAIRS, rows, chunk=CHUNK))
+    dropped, train, validation, test = np.bincount(side, minlength=4)[:4]
     assert dropped > 250  # more than a quarter, at the floor too
     assert min(validation, test) > 25  # at the floor it would be 14
     assert train > 250
@@ -317,12 +317,12 @@ def test_rows_that_all_share_a_sentence_cannot_be_split() -> None:
 
 def test_a_negative_that_all_rows_share_drops_none_and_one_of_a_held_out_row_leaves_its_row() -> None:
     rows = [(words(n), words(n, "other"), ["the same negative", words((n + 1) % 500, "other")]) for n in range(500)]
-    (found,) = split_of(build_dataset(Shape.TRIPLETS, rows, file="mined.tsv", chunk=CHUNK))
-    assert len(found.train) + len(found.validation) + len(found.test) == 500
-    assert not found.left_out
-    assert {len(some) for some in found.train["negatives"]} == {1, 2}
-    assert not is_leaking(found.train, found.test)
-    assert "negatives of" in found.notes[0]
+    (split,) = split_of(build_dataset(Shape.TRIPLETS, rows, file="mined.tsv", chunk=CHUNK))
+    assert len(split.train) + len(split.validation) + len(split.test) == 500
+    assert not split.left_out
+    assert {len(negatives) for negatives in split.train["negatives"]} == {1, 2}
+    assert not is_leaking(split.train, split.test)
+    assert "negatives of" in split.notes[0]
 
 
 SHARED = DATA
@@ -333,7 +333,7 @@ def test_real_pairs_lose_few_rows() -> None:
     from sentloom.data import read
 
     data = read(SHARED / "pairs/quora_duplicates.en.tsv.gz")
-    (found,) = split_of(data)
-    assert len(found.dropped) < 0.1 * len(data)
-    assert find_leaks(found.train, [found.validation, found.test]).counts == {}
-    assert find_leaks(found.validation, [found.test]).counts == {}
+    (split,) = split_of(data)
+    assert len(split.dropped) < 0.1 * len(data)
+    assert find_leaks(split.train, [split.validation, split.test]).counts == {}
+    assert find_leaks(split.validation, [split.test]).counts == {}

@@ -46,8 +46,8 @@ def test_too_few_texts_are_refused():
 
 
 def test_agreement_is_a_percentage_with_an_interval():
-    found = agreement(np.array([1.0, 0.5] * 50))
-    assert found.share == pytest.approx(75)
+    stability = agreement(np.array([1.0, 0.5] * 50))
+    assert stability.share == pytest.approx(75)
     # the deviation of the mean is 25 / sqrt(100): 1.96 of them are 4.9
-    assert (found.low, found.high) == pytest.approx((70.1, 79.9), abs=1)
-    assert (found.texts, found.neighbours) == (100, 10)
+    assert (stability.low, stability.high) == pytest.approx((70.1, 79.9), abs=1)
+    assert (stability.texts, stability.neighbours) == (100, 10)

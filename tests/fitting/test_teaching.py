@@ -27,8 +27,8 @@ def base(tmp_path):
 
 @pytest.fixture
 def tasks(tmp_path, base):
-    given = {"data": (str(pairs(tmp_path / "pairs.tsv", 400)),), "bases": (str(tmp_path / "base"),)}
-    asked = request(output=tmp_path / "model", budget="400steps", **given)
+    names = {"data": (str(pairs(tmp_path / "pairs.tsv", 400)),), "bases": (str(tmp_path / "base"),)}
+    asked = request(output=tmp_path / "model", budget="400steps", **names)
     prepared = prepare_inputs(asked, [base], lambda line: None)
     return prepared.deciding(prepared.validation)
 
@@ -51,17 +51,17 @@ def knowing() -> CrossEncoder:
 def test_one_that_knows_more_than_the_base_teaches(tasks, base, tmp_path, monkeypatch):
     monkeypatch.setattr(CrossEncoder, "load", classmethod(lambda cls, name: knowing()))
     said = []
-    found = find_teacher("knowing", tasks, base, open_memory(tmp_path / "cache"), STEPS, said.append)
-    assert found.why_not is None, said
+    teacher = find_teacher("knowing", tasks, base, open_memory(tmp_path / "cache"), STEPS, said.append)
+    assert teacher.why_not is None, said
     assert said[0] == "\nTesting the teacher knowing ..."
     assert "re-ranked: +" in said[1]
 
 
 def test_one_that_knows_nothing_does_not(tasks, base, tmp_path):
     name = str(build_cross_encoder(tmp_path / "teacher"))
-    found = find_teacher(name, tasks, base, open_memory(tmp_path / "cache"), STEPS)
-    assert found.name == name
-    assert found.why_not.startswith("the teacher is not shown to rank better than the base: nDCG@10")
+    teacher = find_teacher(name, tasks, base, open_memory(tmp_path / "cache"), STEPS)
+    assert teacher.name == name
+    assert teacher.why_not.startswith("the teacher is not shown to rank better than the base: nDCG@10")
 
 
 def test_what_cannot_be_tested_does_not_teach(tasks, base, tmp_path, monkeypatch):

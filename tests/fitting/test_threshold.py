@@ -16,28 +16,28 @@ def matches(rows):
 
 
 def test_precision_and_recall_by_hand():
-    found = matches([(0.9, True), (0.8, False), (0.7, True), (0.2, True)])
-    assert found.at(0.7) == pytest.approx((2 / 3, 2 / 4))
-    assert found.at(0.95) == (None, 0.0)  # nothing is accepted, so nothing is right or wrong
-    assert choose(found, 0.75) == (0.2, 4)  # all are accepted, three of four are right
+    nearest = matches([(0.9, True), (0.8, False), (0.7, True), (0.2, True)])
+    assert nearest.at(0.7) == pytest.approx((2 / 3, 2 / 4))
+    assert nearest.at(0.95) == (None, 0.0)  # nothing is accepted, so nothing is right or wrong
+    assert choose(nearest, 0.75) == (0.2, 4)  # all are accepted, three of four are right
 
 
 def test_a_single_right_match_is_no_precision():
-    found = matches([(0.9, True), *[(0.8, False)] * 4, *[(0.7, True)] * 5, *[(0.1, False)] * 5])
-    assert found.at(0.9)[0] == 1
-    assert choose(found, 0.9) == (0.7, 10)  # 6 of 10 are right, which is the best of ten or more
-    assert found.at(0.7)[0] == 0.6
+    nearest = matches([(0.9, True), *[(0.8, False)] * 4, *[(0.7, True)] * 5, *[(0.1, False)] * 5])
+    assert nearest.at(0.9)[0] == 1
+    assert choose(nearest, 0.9) == (0.7, 10)  # 6 of 10 are right, which is the best of ten or more
+    assert nearest.at(0.7)[0] == 0.6
 
 
 @given(cosines, st.sampled_from([0.5, 0.8, 0.9, 1.0]))
 def test_no_lower_cosine_reaches_the_precision(rows, asked):
-    found = matches(rows)
+    nearest = matches(rows)
     enough = min(FEWEST_ACCEPTED, len(rows))
-    allowed = [one for one, _ in rows if sum(other >= one for other, _ in rows) >= enough]
-    reached = [one for one in allowed if found.at(one)[0] >= asked]
-    cosine, accepted = choose(found, asked)
+    allowed = [cosine for cosine, _ in rows if sum(other >= cosine for other, _ in rows) >= enough]
+    reached = [cosine for cosine in allowed if nearest.at(cosine)[0] >= asked]
+    cosine, accepted = choose(nearest, asked)
     assert accepted == sum(other >= cosine for other, _ in rows) >= enough
     if reached:
         assert cosine == min(reached)
     else:
-        assert found.at(cosine)[0] == pytest.approx(max(found.at(one)[0] for one in allowed))
+        assert nearest.at(cosine)[0] == pytest.approx(max(nearest.at(allowed_cosine)[0] for allowed_cosine in allowed))

@@ -51,7 +51,7 @@ def test_a_winner_that_answers_more_questions_passes_and_general_ability_is_watc
     proof = verify(duel, prepared, run(1.0), 3)
     assert proof.gate.passed
     assert proof.decided.after > proof.decided.before + 50
-    assert [one.part for one in proof.measures] == ["deciding", "general"]
+    assert [measured.part for measured in proof.measures] == ["deciding", "general"]
     assert not verify(duel, prepared, run(-1.0), 3).gate.passed
     assert (
         verify(Duel(ByNumber(50), ByNumber(10), open_memory(tmp_path)), prepared, run(1.0), 3).gate.verdict == "worse"
@@ -76,7 +76,7 @@ def test_a_set_that_the_user_named_decides_and_the_test_rows_are_watched(prepare
     (task,) = prepared.test[0].tasks
     against = Prepared((), (), (), (), prepared.validation, prepared.test, (task,), prepared.general)
     proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), against, run(1.0), 3)
-    assert [one.part for one in proof.measures] == ["deciding", "watched", "general"]
+    assert [measured.part for measured in proof.measures] == ["deciding", "watched", "general"]
 
 
 def test_what_there_is_no_time_for_is_not_measured(prepared, tmp_path):
@@ -87,13 +87,13 @@ def test_what_there_is_no_time_for_is_not_measured(prepared, tmp_path):
         return False
 
     proof = verify(duel, prepared, run(1.0), 3, has_time=no_time)
-    assert [one.part for one in proof.measures] == ["deciding"]
+    assert [measured.part for measured in proof.measures] == ["deciding"]
     assert proof.gate.passed
     (task,) = prepared.test[0].tasks
     against = replace(prepared, against=(replace(task, name="asked.csv"),))
     assert verify(duel, against, run(1.0), 3).threshold is not None
     proof = verify(duel, against, run(1.0), 3, has_time=no_time)
-    assert ([one.name for one in proof.measures], proof.threshold) == (["asked.csv"], None)
+    assert ([measured.name for measured in proof.measures], proof.threshold) == (["asked.csv"], None)
     assert asked[1:] == [
         ("the score on the data's own test rows", ["faq.csv"]),
         ("general ability", [prepared.general.name]),

@@ -7,7 +7,7 @@ several stages keeps its stages.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat, zip_longest
+from itertools import chain, repeat, zip_longest
 from typing import Any
 
 from sentloom.data.shapes import Shape
@@ -27,12 +27,12 @@ ADAPTER_RATE = 10.0  # times the learning rate of full training (docs/fit.md)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the training stages of a route shall have besides their own settings."""
+class Adaptation:
+    """What training stages get besides their own settings."""
 
     searched: tuple[Shape, ...] = ()  # shapes whose first text is a query with a prompt of its own
     dimensions: tuple[int, ...] = ()  # that vectors can be truncated to, the largest first
-    adapters: bool = False
+    adapters: bool = False  # trained instead of all weights
     guide: str | None = None  # that filters the negatives of a batch
     label_rows: tuple[int, ...] = ()  # of each file of labelled texts, if batches come from one of them
 
@@ -43,77 +43,77 @@ def routes_from(
     """All routes from every base, and those that are skipped; with several bases their names say which."""
     routes, skipped = list[list[Route]](), list[SkippedRoute]()
     for base in bases:
-        own = [one.for_base(base.encoder) for one in prepared.training_sets]
-        found, lacking = find_routes(own, find_resources(request, base, teacher))
-        wanted = _wanted(base, prepared, request)
-        unfit = [SkippedRoute(one.name, why) for one in found if (why := _unfit(one, wanted))]
-        fitting = [adapted(one, wanted) for one in found if not _unfit(one, wanted)]
+        own = [training_set.for_base(base.encoder) for training_set in prepared.training_sets]
+        supported, lacking = find_routes(own, find_resources(request, base, teacher))
+        adaptation = _adaptation(base, prepared, request)
+        unfit = [SkippedRoute(route.name, why) for route in supported if (why := _unfit(route, adaptation))]
+        fitting = [adapted(route, adaptation) for route in supported if not _unfit(route, adaptation)]
         ending = f" from {base.label}" if len(bases) > 1 else ""
-        routes.append([replace(one, name=f"{one.name}{ending}", base=base.path) for one in fitting])
-        skipped += [replace(one, name=f"{one.name}{ending}") for one in (*lacking, *unfit)]
-    if request.guide and not any(_is_guided(one) for some in routes for one in some):
+        routes.append([replace(route, name=f"{route.name}{ending}", base=base.path) for route in fitting])
+        skipped += [replace(route, name=f"{route.name}{ending}") for route in (*lacking, *unfit)]
+    if request.guide and not any(_is_guided(route) for own in routes for route in own):
         nothing = f"{option('guide')} filters the negatives of a batch, and no route on this data has any to filter"
         skipped.append(SkippedRoute("guided training", nothing))
-    in_turn = [one for some in zip_longest(*routes) for one in some if one]  # each base's first route, then the second
-    return in_turn, skipped
+    in_turn = chain(*zip_longest(*routes))  # the first route from each base, then the second
+    return [route for route in in_turn if route], skipped
 
 
-def _wanted(base: Base, prepared: Prepared, request: Request) -> Wanted:
-    given = {one.shape for one in prepared.training_sets} | {Shape.PAIRS}  # a writer writes queries for raw text
+def _adaptation(base: Base, prepared: Prepared, request: Request) -> Adaptation:
+    shapes = {Shape.PAIRS, *(training_set.shape for training_set in prepared.training_sets)}  # a writer writes queries
     labelled = [len(rows) for rows in prepared.training_rows if rows.shape is Shape.CLASSIFICATION]
-    return Wanted(
-        searched=tuple(shape for shape in SEARCHED if shape in given) if base.is_asymmetric else (),
+    return Adaptation(
+        searched=tuple(shape for shape in SEARCHED if shape in shapes) if base.is_asymmetric else (),
         dimensions=_with_whole(request.dimensions, base.encoder.dimension),
         adapters=base.is_large,
         guide=request.guide_path,
-        label_rows=tuple(labelled) if any(one.label_column for one in prepared.inputs) else (),
+        label_rows=tuple(labelled) if any(fit_input.label_column for fit_input in prepared.inputs) else (),
     )
 
 
 def _with_whole(dimensions: Sequence[int], whole: int) -> tuple[int, ...]:
-    """With all dimensions among them, because the verdict is about whole vectors."""
+    """The dimensions, and those of whole vectors, because the verdict is about these."""
     return tuple(sorted({*dimensions, whole}, reverse=True)) if dimensions else ()
 
 
-def _unfit(route: Route, wanted: Wanted) -> str:
+def _unfit(route: Route, adaptation: Adaptation) -> str:
     """Why a route cannot give what was asked for; empty if it can. What is learned last counts."""
     *_, last = route.training
-    if wanted.dimensions and "dimensions" not in type(last.options).model_fields:
+    if adaptation.dimensions and "dimensions" not in type(last.options).model_fields:
         return f"{last.method} cannot train vectors that can be truncated ({option('dimensions')})"
     return ""
 
 
 def _is_guided(route: Route) -> bool:
-    return any(getattr(one.options, "guided", False) for one in route.training)
+    return any(getattr(stage.options, "guided", False) for stage in route.training)
 
 
-def adapted(route: Route, wanted: Wanted) -> Route:
-    """The route with what its training stages shall have."""
+def adapted(route: Route, adaptation: Adaptation) -> Route:
+    """The route whose training stages are adapted."""
     learned: Iterator[TrainsOn | None] = iter(route.trains_on or repeat(None))
-    return route.with_training(_adapted(one, next(learned), wanted) for one in route.training)
+    return route.with_training(_adapted(stage, next(learned), adaptation) for stage in route.training)
 
 
-def _adapted(one: Train, learned: TrainsOn | None, wanted: Wanted) -> Train:
-    options, settings = _options(one, learned, wanted), _settings(one, learned, wanted)
-    changed = {"options": one.options.model_copy(update=options), "settings": one.settings.model_copy(update=settings)}
-    return one.model_copy(update=changed)
+def _adapted(stage: Train, learned: TrainsOn | None, adaptation: Adaptation) -> Train:
+    options = stage.options.model_copy(update=_options(stage, learned, adaptation))
+    settings = stage.settings.model_copy(update=_settings(stage, learned, adaptation))
+    return stage.model_copy(update={"options": options, "settings": settings})
 
 
-def _options(one: Train, learned: TrainsOn | None, wanted: Wanted) -> dict[str, Any]:
-    known, found = type(one.options).model_fields, dict[str, Any]()
-    if "asymmetric" in known and learned and learned.shape in wanted.searched:
-        found["asymmetric"] = True
-    if wanted.guide and "guide" in known:
-        found |= {"guided": True, "guide": wanted.guide}
-    if wanted.dimensions and "dimensions" in known:
-        found |= {"dimensions": wanted.dimensions, **NO_HEAD.get(one.method, {})}
-    return found
+def _options(stage: Train, learned: TrainsOn | None, adaptation: Adaptation) -> dict[str, Any]:
+    known, options = type(stage.options).model_fields, dict[str, Any]()
+    if "asymmetric" in known and learned and learned.shape in adaptation.searched:
+        options["asymmetric"] = True
+    if adaptation.guide and "guide" in known:
+        options |= {"guided": True, "guide": adaptation.guide}
+    if adaptation.dimensions and "dimensions" in known:
+        options |= {"dimensions": adaptation.dimensions, **NO_HEAD.get(stage.method, {})}
+    return options
 
 
-def _settings(one: Train, learned: TrainsOn | None, wanted: Wanted) -> dict[str, Any]:
-    found = dict[str, Any]()
-    if wanted.adapters:
-        found |= {"lora": ADAPTERS, "learning_rate": ADAPTER_RATE * one.settings.learning_rate}
-    if wanted.label_rows and learned and learned.shape is Shape.CLASSIFICATION:
-        found |= {"mix": 1.0, "batch": min(one.settings.batch, batch_size(min(wanted.label_rows)))}
-    return found
+def _settings(stage: Train, learned: TrainsOn | None, adaptation: Adaptation) -> dict[str, Any]:
+    settings = dict[str, Any]()
+    if adaptation.adapters:
+        settings |= {"lora": ADAPTERS, "learning_rate": ADAPTER_RATE * stage.settings.learning_rate}
+    if adaptation.label_rows and learned and learned.shape is Shape.CLASSIFICATION:
+        settings |= {"mix": 1.0, "batch": min(stage.settings.batch, batch_size(min(adaptation.label_rows)))}
+    return settings

@@ -1,4 +1,8 @@
-"""The bases of a fit: what routes start from."""
+"""The bases of a fit, which routes start from: their sizes and languages, and what they can learn with.
+
+That is a writer, a translator, a guide and a teacher. A cross-encoder teaches only if it is shown to rank the
+validation queries better than the base.
+"""
 
 import re
 import time
@@ -34,8 +38,27 @@ from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 from sentloom.writing.models import EMBEDDED, EMBEDDED_WRITER
 from sentloom.writing.views.translation import models_folder
 
-# Weights, gradients and the two moments of AdamW take 16 bytes a parameter: 8 GB before the first activation.
-LARGE = 500_000_000  # parameters, from which on adapters are trained instead
+# From this number of parameters on, adapters are trained instead: weights, gradients and the two moments of AdamW take
+# 16 bytes a parameter, which are 8 GB before the first activation.
+LARGE = 500_000_000
+
+MADE_FOR = {"embedded": ("en",)}  # bases without a card
+ANY = "multilingual"  # in a card: more languages than it lists
+HEADER = 1 << 16  # bytes of a card that are read
+CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards have names
+CODES |= {"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"}
+CODES |= {"nld": "nl", "dut": "nl", "pol": "pl", "rus": "ru", "zho": "zh", "chi": "zh", "jpn": "ja", "nb": "no"}
+LEAST_SHARE = 0.2  # of the texts: rarer languages are often mistakes
+ADVICE = (
+    "choose a base that was made for it, such as a multilingual one ({base}), or add translations into it as a file"
+)
+
+NO_WRITER = "none"  # as a value of --writer
+LEAST_SECONDS = 300  # of a budget that has time for a writer that the user did not name
+
+TEST_SHARE = 0.1  # of a time budget, for testing a teacher
+FEWEST_QUERIES = 40  # that a teacher is tested on
+TIMED_PAIRS = 8
 
 
 @dataclass(frozen=True)
@@ -46,14 +69,14 @@ class Base:
     path: str  # as stages name it
     label: str  # in the names of routes
     encoder: Encoder
-    large: int = LARGE  # from so many parameters on, adapters are trained
+    large: int = LARGE  # from this number of parameters on, adapters are trained
     languages: tuple[str, ...] = ()  # codes of those that it was made for; empty: unknown
     made_for: str = ""  # the same in words
 
     @property
     def parameters(self) -> int:
         """The size of its backbone."""
-        return sum(one.numel() for one in self.encoder.backbone.parameters())
+        return sum(weights.numel() for weights in self.encoder.backbone.parameters())
 
     @property
     def is_large(self) -> bool:
@@ -71,14 +94,14 @@ def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     short = [Path(name).name for name in request.bases]
     labels = short if len(set(short)) == len(short) else request.bases
     named = zip(request.bases, request.base_paths, labels, strict=True)
-    found = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
-    for one in found:
-        if isinstance(one.encoder.backbone, ReadOnlyBackbone):
-            refuse_changes(one.name)
-        _refuse_too_many_dimensions(one, request.dimensions)
-        if one.is_large:
-            _refuse_no_adapters(one)
-    return found
+    bases = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
+    for base in bases:
+        if isinstance(base.encoder.backbone, ReadOnlyBackbone):
+            refuse_changes(base.name)
+        _refuse_too_many_dimensions(base, request.dimensions)
+        if base.is_large:
+            _refuse_no_adapters(base)
+    return bases
 
 
 def _refuse_too_many_dimensions(base: Base, dimensions: Sequence[int]) -> None:
@@ -99,32 +122,20 @@ def _refuse_no_adapters(base: Base) -> None:
 
 def base_at(bases: Sequence[Base], path: str | None) -> Base:
     """The base that a plan starts from."""
-    return next((one for one in bases if one.path == path), bases[0])
-
-
-MADE_FOR = {"embedded": ("en",)}
-ANY = "multilingual"  # in a card: more languages than it lists
-HEADER = 1 << 16  # bytes of a card that are read
-CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards have names
-CODES |= {"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"}
-CODES |= {"nld": "nl", "dut": "nl", "pol": "pl", "rus": "ru", "zho": "zh", "chi": "zh", "jpn": "ja", "nb": "no"}
-LEAST_SHARE = 0.2  # of the texts: rarer languages are often mistakes
-ADVICE = (
-    "choose a base that was made for it, such as a multilingual one ({base}), or add translations into it as a file"
-)
+    return next((base for base in bases if base.path == path), bases[0])
 
 
 def with_languages(bases: Sequence[Base], inputs: Sequence[FitInput], log: Log) -> tuple[Base, ...]:
     """The bases with the languages that they were made for, which are logged."""
-    found = []
+    known = []
     for base in bases:
         codes = MADE_FOR.get(base.name) or card_languages(Path(base.encoder.backbone.model.config.name_or_path))
         words = ", ".join(map(language_name, codes)) if codes else _unknown(base, inputs)
-        found.append(replace(base, languages=codes, made_for=words))
+        known.append(replace(base, languages=codes, made_for=words))
         log(f"Languages that the base {base.name} was made for: {words}")
-        for warning in language_gap(found[-1], inputs):
+        for warning in language_gap(known[-1], inputs):
             log(f"WARNING: {warning}")
-    return tuple(found)
+    return tuple(known)
 
 
 def card_languages(folder: Path) -> tuple[str, ...]:
@@ -142,7 +153,7 @@ def card_languages(folder: Path) -> tuple[str, ...]:
             header = yaml.safe_load(parts[0])
             said = header.get("language") if isinstance(header, dict) else None
     listed = said if isinstance(said, list) else [] if said is None else [said]
-    return tuple(dict.fromkeys(_code(one) for one in listed if isinstance(one, str | bool)))
+    return tuple(dict.fromkeys(_code(value) for value in listed if isinstance(value, str | bool)))
 
 
 def _code(value: str | bool) -> str:
@@ -173,7 +184,8 @@ def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
     """
     if not base.languages or ANY in base.languages:
         return
-    spoken = dict.fromkeys(code for given in inputs for code in _languages(given) if not _teaches(given, base))
+    read = (fit_input for fit_input in inputs if not _teaches(fit_input, base))
+    spoken = dict.fromkeys(code for fit_input in read for code in _languages(fit_input))
     for code in spoken:
         if code in base.languages:
             continue
@@ -185,16 +197,12 @@ def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
         )
 
 
-def _languages(given: FitInput) -> list[str]:
-    return [code for code, share in recognised(given.shares).items() if share >= LEAST_SHARE]
+def _languages(fit_input: FitInput) -> list[str]:
+    return [code for code, share in recognised(fit_input.shares).items() if share >= LEAST_SHARE]
 
 
-def _teaches(given: FitInput, base: Base) -> bool:
-    return given.data.shape is Shape.PARALLEL and not set(base.languages).isdisjoint(given.languages.values())
-
-
-NO_WRITER = "none"  # as a value of --writer
-LEAST_SECONDS = 300  # of a budget, for a writer that the user did not name
+def _teaches(fit_input: FitInput, base: Base) -> bool:
+    return fit_input.data.shape is Shape.PARALLEL and not set(base.languages).isdisjoint(fit_input.languages.values())
 
 
 @dataclass(frozen=True)
@@ -222,7 +230,7 @@ class Resources:
     base: str  # as stages name it
     pooling: str | None  # of the base; None: a raw language model, which gets the preset's
     dropout: float  # of the base
-    translator: str | None  # why there is none; None: there is one
+    translator: str | None  # why it is missing; None: it is installed
     writer: WriterResource
     decoder: bool = True  # whether TSDAE has a decoder for the base's family
     projection: bool = False  # whether the base maps its pooled states once more
@@ -270,17 +278,12 @@ def find_writer(request: Request) -> WriterResource:
     return WriterResource(EMBEDDED_WRITER, None, named)
 
 
-SHARE = 0.1  # of a time budget, for the test
-FEWEST_QUERIES = 40
-TIMED_PAIRS = 8
-
-
 def find_teacher(
     name: str, validation: Sequence[Task], base: Encoder, memory: Memory, budget: Budget, log: Log = lambda line: None
 ) -> Teacher:
     """Let the cross-encoder re-rank what the base finds for the validation queries, as many as there is time for."""
     sets = [task.searched for task in validation if task.searched is not None]
-    searched = max(sets, key=lambda one: len(one.queries), default=None)
+    searched = max(sets, key=lambda search_set: len(search_set.queries), default=None)
     if searched is None:
         return Teacher(name, "there are no validation queries on which a teacher could be compared with the base")
     try:
@@ -293,9 +296,10 @@ def find_teacher(
             name, f"the budget has time to test the teacher on {most} queries, and it needs {FEWEST_QUERIES}"
         )
     log(f"\nTesting the teacher {name} ...")
-    found = rerank(sample_queries(searched, most), base, lambda pairs: pair_scores(model, pairs), memory)
-    log(f"  {found}")
-    return Teacher(name, None if found.better else f"the teacher is not shown to rank better than the base: {found}")
+    comparison = rerank(sample_queries(searched, most), base, lambda pairs: pair_scores(model, pairs), memory)
+    log(f"  {comparison}")
+    not_better = f"the teacher is not shown to rank better than the base: {comparison}"
+    return Teacher(name, None if comparison.better else not_better)
 
 
 def _affordable_queries(model: CrossEncoder, searched: SearchSet, budget: Budget) -> int:
@@ -304,5 +308,5 @@ def _affordable_queries(model: CrossEncoder, searched: SearchSet, budget: Budget
     pairs = list(zip(searched.queries, searched.documents, strict=False))[:TIMED_PAIRS]
     start = time.perf_counter()
     model.score(pairs)
-    each = DEPTH * (time.perf_counter() - start) / len(pairs)
-    return min(MOST_QUERIES, int(SHARE * budget.seconds / each))
+    seconds = DEPTH * (time.perf_counter() - start) / len(pairs)
+    return min(MOST_QUERIES, int(TEST_SHARE * budget.seconds / seconds))

@@ -1,9 +1,10 @@
-"""The budget: how many runs there are, how long each is, and which routes continue (successive halving).
+"""The budget: what routes cost, how many runs there are, how long each is, and which continue (successive halving).
 
 After every round the better half of the routes continues, three times as long. With the schedule warmup-stable-decay a
 longer run continues the shorter one where its decay began, so that only the decay is paid for twice. Every score is
-that of a finished training, whatever its length. Lengths are planned in steps before the first run. A clock may only
-shorten or drop what has not run yet (`race`), and that is written down first, so that a resumed fit does the same.
+that of a finished training, whatever its length. Lengths are planned in steps before the first run, from a forecast of
+every stage. A clock may only shorten or drop what has not run yet (`race`), and that is written down first, so that a
+resumed fit does the same.
 """
 
 import json
@@ -12,13 +13,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
 from sentloom.engine.forecast import Forecast, forecast
 from sentloom.engine.plan import Plan, stage_values
 from sentloom.engine.stages import DataStage, Stage, Train
 from sentloom.errors import MissingPart, ModelError
+from sentloom.evaluation.task import Task
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import BATCH, Route, SkippedRoute, TrainsOn
 
@@ -27,6 +31,23 @@ LEAST_STEPS = 10  # per stage: with fewer, nothing is learned that a score could
 ENOUGH_STEPS = 60  # per stage of the longest run: up to here, longer training gains more than another route
 HALVINGS = 60  # of the interval in which the length of a run is searched for
 ROUNDING = 1e-6  # steps
+
+# How a route's time is shared among its training stages: raw text prepares, labels matter more.
+WEIGHTS = {Shape.TEXTS: 1.0}
+OTHER_WEIGHT = 2.0
+EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
+# Few rows are seen more often, until a run has `FEW_STEPS` steps.
+OTHER_EPOCHS, FEW_ROWS_EPOCHS, FEW_STEPS = 3, 10, 60
+
+# Of a time budget, and of the route's own share of it, for making the data of a route.
+MADE_SHARE, MADE_PART = 0.2, 0.5
+FEWEST_MADE = 256  # rows: with fewer, a route is not worth it
+FEWEST_WRITTEN = 64  # texts that a writer writes for, which is slow: with fewer, a route is not worth it
+MADE = {"views": "views", "mine": "hard negatives", "synthesize": "texts to write for"}
+
+TIMED_TEXTS = 64
+PER_TOKEN = 5  # characters, roughly: what a token of the greatest length of an encoder stands for
+BESIDES = 10  # characters that a text costs besides its own: special tokens and bookkeeping
 
 
 @dataclass(frozen=True)
@@ -40,7 +61,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Pace:
-    """What a route costs: per stage the seconds per step and the most steps that make sense; and what is beside."""
+    """What a route costs: by stage, the seconds per step and the most steps that make sense; and what comes besides."""
 
     seconds: tuple[float, ...]
     most: tuple[int, ...]
@@ -58,7 +79,20 @@ class Pace:
 
     def training(self, steps: Sequence[int], before: Sequence[int] = ()) -> list[float]:
         """Seconds of training, by stage."""
-        return [each * count for each, count in zip(self.seconds, self.fresh(steps, before), strict=True)]
+        return [per_step * count for per_step, count in zip(self.seconds, self.fresh(steps, before), strict=True)]
+
+
+def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
+    """The rounds that fit into a budget, with the longest runs that do.
+
+    A single route runs once if it would otherwise be short: then every step counts more than a second opinion.
+    """
+    rounds = _longest(paces, field_sizes(len(paces)), budget)
+    if len(paces) > 1 or budget.seconds is None:
+        return rounds
+    (pace,), (steps,) = paces.values(), rounds[-1].steps.values()
+    short = any(count < least for count, least in zip(steps, _sensible(pace, ENOUGH_STEPS), strict=True))
+    return _longest(paces, [1], budget) if short else rounds
 
 
 def field_sizes(routes: int) -> list[int]:
@@ -72,19 +106,6 @@ def field_sizes(routes: int) -> list[int]:
     return sizes
 
 
-def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
-    """The rounds that fit into a budget, with the longest runs that do.
-
-    A single route runs once if it would otherwise be short: then every step counts more than a second opinion.
-    """
-    found = _longest(paces, field_sizes(len(paces)), budget)
-    if len(paces) > 1 or budget.seconds is None:
-        return found
-    (pace,), (steps,) = paces.values(), found[-1].steps.values()
-    short = any(count < least for count, least in zip(steps, _sensible(pace, ENOUGH_STEPS), strict=True))
-    return _longest(paces, [1], budget) if short else found
-
-
 def _longest(paces: Mapping[str, Pace], sizes: Sequence[int], budget: Budget) -> list[Rung]:
     """Rounds of these sizes with the longest runs that fit into a budget."""
     low, high = 0.0, max(0.0, float(_amount(budget)))
@@ -93,6 +114,34 @@ def _longest(paces: Mapping[str, Pace], sizes: Sequence[int], budget: Budget) ->
         within = _cost(_rungs(paces, middle, sizes, budget), paces, budget) <= _amount(budget)
         low, high = (middle, high) if within else (low, middle)
     return _rungs(paces, low, sizes, budget)
+
+
+def _rungs(paces: Mapping[str, Pace], amount: float, sizes: Sequence[int], budget: Budget) -> list[Rung]:
+    """Rounds of these sizes if a run of the first one trains for this many steps or seconds."""
+    rounds = []
+    for at, (runs, keep) in enumerate(zip(sizes, [*sizes[1:], 0], strict=True)):
+        longer = amount * GROWTH**at
+        steps = {name: _bounded(_steps(pace, longer, budget), pace) for name, pace in paces.items()}
+        rounds.append(Rung(steps, runs, keep))
+    return rounds
+
+
+def _bounded(steps_in_time: Sequence[float], pace: Pace) -> tuple[int, ...]:
+    """At least a few steps, at most what the data is good for."""
+    bounded = zip(steps_in_time, _sensible(pace, LEAST_STEPS), pace.most, strict=True)
+    return tuple(max(min(int(steps + ROUNDING), most), least) for steps, least, most in bounded)
+
+
+def _steps(pace: Pace, amount: float, budget: Budget) -> list[float]:
+    """The steps of each stage within an amount of seconds or steps."""
+    if budget.seconds is None:
+        return [amount * share for share in pace.shares]
+    return [amount * share / seconds for share, seconds in zip(pace.shares, pace.seconds, strict=True)]
+
+
+def _sensible(pace: Pace, steps: int) -> list[int]:
+    """`steps` steps of each stage, or fewer where more make no sense."""
+    return [min(steps, most) for most in pace.most]
 
 
 def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
@@ -111,6 +160,13 @@ def least_cost(paces: Mapping[str, Pace], budget: Budget) -> float:
     """What the shortest sensible race of these routes takes, in steps or seconds."""
     least = max(_run_amount(pace, LEAST_STEPS, budget) for pace in paces.values())
     return _cost(_rungs(paces, least, field_sizes(len(paces)), budget), paces, budget)
+
+
+def _run_amount(pace: Pace, steps: int, budget: Budget) -> float:
+    """The training of a run with `steps` steps per stage: seconds, or steps, which do not depend on any clock."""
+    whole = [least / share for least, share in zip(_sensible(pace, steps), pace.shares, strict=True)]
+    seconds = [per_step * count for per_step, count in zip(pace.seconds, whole, strict=True)]
+    return max(whole) if budget.seconds is None else max(seconds)
 
 
 def run_cost(pace: Pace, steps: Sequence[int], before: Sequence[int] | None, budget: Budget) -> float:
@@ -138,58 +194,12 @@ def most_expensive(costs: Mapping[str, float], runs: int) -> float:
 
 
 def _cost(lengths: Sequence[Rung], paces: Mapping[str, Pace], budget: Budget) -> float:
-    costs = (most_expensive(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths))
+    costs = (most_expensive(round_costs(lengths, at, paces, budget), rung.runs) for at, rung in enumerate(lengths))
     return sum(costs)
 
 
 def _amount(budget: Budget) -> float:
     return (budget.steps or 0) if budget.seconds is None else budget.seconds
-
-
-def _rungs(paces: Mapping[str, Pace], amount: float, sizes: Sequence[int], budget: Budget) -> list[Rung]:
-    """Rounds of these sizes if a run of the first one trains for this many steps or seconds."""
-    return [
-        Rung({name: _bounded(_wanted(pace, amount * GROWTH**at, budget), pace) for name, pace in paces.items()}, *both)
-        for at, both in enumerate(zip(sizes, [*sizes[1:], 0], strict=True))
-    ]
-
-
-def _run_amount(pace: Pace, steps: int, budget: Budget) -> float:
-    """The training of a run with so many steps per stage: seconds, or steps, which do not depend on any clock."""
-    whole = [least / share for least, share in zip(_sensible(pace, steps), pace.shares, strict=True)]
-    seconds = [each * one for each, one in zip(pace.seconds, whole, strict=True)]
-    return max(whole) if budget.seconds is None else max(seconds)
-
-
-def _sensible(pace: Pace, steps: int) -> list[int]:
-    """So many steps of each stage, or fewer where more make no sense."""
-    return [min(steps, most) for most in pace.most]
-
-
-def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
-    """The steps of each stage within an amount of seconds or steps."""
-    if budget.seconds is None:
-        return [amount * share for share in pace.shares]
-    return [amount * share / seconds for share, seconds in zip(pace.shares, pace.seconds, strict=True)]
-
-
-def _bounded(wanted: Sequence[float], pace: Pace) -> tuple[int, ...]:
-    """At least a few steps, at most what the data is good for."""
-    bounded = zip(wanted, _sensible(pace, LEAST_STEPS), pace.most, strict=True)
-    return tuple(max(min(int(steps + ROUNDING), most), least) for steps, least, most in bounded)
-
-
-# How a route's time is shared among its training stages: raw text prepares, labels matter more.
-WEIGHTS = {Shape.TEXTS: 1.0}
-OTHER_WEIGHT = 2.0
-EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
-OTHER_EPOCHS, FEW_ROWS_EPOCHS = 3, 10  # few rows are seen more often,
-FEW_STEPS = 60  # until a run has so many steps
-MADE_SHARE = 0.2  # of a time budget may go to making the data of a route,
-MADE_PART = 0.5  # and so much of the route's own share
-FEWEST_MADE = 256  # rows: with fewer, a route is not worth it
-FEWEST_WRITTEN = 64  # the same of texts that a writer writes for, which is slow
-MADE = {"views": "views", "mine": "hard negatives", "synthesize": "texts to write for"}
 
 
 @dataclass(frozen=True)
@@ -216,9 +226,9 @@ class TimedRoute:
     def pace(self) -> Pace:
         """What it costs per step, per run and once; stages share its time by what they learn from."""
         once = sum(ahead.before + (0.0 if ahead.steps else ahead.seconds) for ahead in self.forecasts)
-        made = sum(ahead.before + ahead.seconds for one, ahead in self.both if one in self.route.makers)
+        made = sum(ahead.before + ahead.seconds for stage, ahead in self.both if stage in self.route.makers)
         weights = [WEIGHTS.get(learned.shape, OTHER_WEIGHT) for _, _, learned in self.training]
-        most = tuple(most_steps(one, learned.shape, learned.rows) for one, _, learned in self.training)
+        most = tuple(most_steps(stage, learned.shape, learned.rows) for stage, _, learned in self.training)
         seconds = tuple(ahead.seconds / ahead.steps for _, ahead, _ in self.training)
         shares = tuple(weight / sum(weights) for weight in weights)
         return Pace(seconds, most, shares, once, self.each, self._decays, made)
@@ -226,13 +236,13 @@ class TimedRoute:
     @property
     def _decays(self) -> tuple[float, ...]:
         """Only the first training stage starts from the same encoder in every round."""
-        first, *_ = (one for one, _, _ in self.training)
+        first, *_ = (stage for stage, _, _ in self.training)
         return (first.settings.decay,) if first.continues and self.route.select is None else ()
 
 
-def most_steps(one: Train, shape: Shape, rows: int) -> int:
-    """More steps than this make no sense for so few rows."""
-    batch = one.settings.batch * one.settings.accumulate
+def most_steps(stage: Train, shape: Shape, rows: int) -> int:
+    """The most steps that make sense for this number of rows."""
+    batch = stage.settings.batch * stage.settings.accumulate
     if shape in EPOCHS:
         return max(1, EPOCHS[shape] * rows // batch)
     return max(1, OTHER_EPOCHS * rows // batch, min(FEW_STEPS, FEW_ROWS_EPOCHS * rows // batch))
@@ -252,30 +262,30 @@ class Timer:
     def time(self, route: Route) -> TimedRoute | SkippedRoute:
         """The route with its forecasts; a route that needs a part which is not installed is skipped."""
         try:
-            forecasts = [one for part in _parts(route) for one in self._forecasts(part, route)]
+            forecasts = [ahead for part in _parts(route) for ahead in self._forecasts(part, route)]
         except (MissingPart, ModelError) as error:
             return SkippedRoute(route.name, f"{error.problem}; {error.fix}" if error.fix else error.problem)
-        trained = [TrainsOn(one.shape or Shape.TEXTS, one.rows) for one in forecasts if one.steps]
-        each = self.scoring + len(trained) * self.loading
-        return TimedRoute(route, tuple(forecasts), route.trains_on or tuple(trained), each)
+        trained = [TrainsOn(ahead.shape or Shape.TEXTS, ahead.rows) for ahead in forecasts if ahead.steps]
+        besides = self.scoring + len(trained) * self.loading
+        return TimedRoute(route, tuple(forecasts), route.trains_on or tuple(trained), besides)
 
     def _forecasts(self, part: tuple[Stage, ...], route: Route) -> list[Forecast]:
         base = route.base or self.base
         key = json.dumps([base, *map(stage_values, part)], sort_keys=True)
         if key not in self.known:
             start = time.perf_counter()
-            self.known[key] = found = forecast(Plan(route.name, base, part, seeds=(self.seed,)), self.accelerator)
+            self.known[key] = forecasts = forecast(Plan(route.name, base, part, seeds=(self.seed,)), self.accelerator)
             if len(part) == 1:  # nothing is made before the training
-                self.loading = max(self.loading, time.perf_counter() - start - found[0].timing)
+                self.loading = max(self.loading, time.perf_counter() - start - forecasts[0].timing)
         return self.known[key]
 
 
 def _parts(route: Route) -> Iterator[tuple[Stage, ...]]:
     """The stages in groups: each training stage with the stages that make its data."""
     part: list[Stage] = []
-    for one in route.stages:
-        part.append(one)
-        if one in route.training:
+    for stage in route.stages:
+        part.append(stage)
+        if stage in route.training:
             yield tuple(part)
             part = []
 
@@ -285,31 +295,31 @@ def limited(timed: TimedRoute, budget: Budget, routes: int = 1) -> TimedRoute | 
 
     `routes` is how many share the budget so far.
     """
-    for one, ahead in timed.both:
-        if isinstance(one, DataStage) and one.PRODUCES == "dataset" and not one.references():
-            rows = _affordable_rows(timed, one, budget, routes)
-            fewest = FEWEST_WRITTEN if one.method == "synthesize" else FEWEST_MADE
+    for stage, ahead in timed.both:
+        if isinstance(stage, DataStage) and stage.PRODUCES == "dataset" and not stage.references():
+            rows = _affordable_rows(timed, stage, budget, routes)
+            fewest = FEWEST_WRITTEN if stage.method == "synthesize" else FEWEST_MADE
             if rows < min(fewest, ahead.rows):
-                why = f"the budget has time for {rows:,} {MADE.get(one.method, 'rows')}, and it needs {fewest}"
+                why = f"the budget has time for {rows:,} {MADE.get(stage.method, 'rows')}, and it needs {fewest}"
                 return SkippedRoute(timed.route.name, why, for_time=True)
-            timed = with_rows(timed, one, rows)
+            timed = with_rows(timed, stage, rows)
     return timed
 
 
 def _affordable_rows(timed: TimedRoute, maker: DataStage, budget: Budget, routes: int) -> int:
     """How many rows there is time to make, and to prepare for what learns from them."""
-    behind = [(one, ahead) for one, ahead in timed.both if one.name in _behind(timed, maker)]
+    behind = [(stage, ahead) for stage, ahead in timed.both if stage.name in _behind(timed, maker)]
     rows = behind[0][1].rows
     if budget.seconds is None:
         return min(rows, (budget.steps or 0) * BATCH)
     fixed = sum(ahead.before for _, ahead in behind if not ahead.steps)
-    each = sum(_for_rows(ahead) for _, ahead in behind) / rows
+    per_row = sum(_for_rows(ahead) for _, ahead in behind) / rows
     seconds = made_share(routes) * budget.seconds - fixed
-    return min(rows, max(0, int(seconds / max(each, 1e-9))))
+    return min(rows, max(0, int(seconds / max(per_row, 1e-9))))
 
 
 def made_share(routes: int) -> float:
-    """The share of a time budget that making the data of one of so many routes may take."""
+    """The share of a time budget that making the data of one of `routes` routes may take."""
     return min(MADE_SHARE, MADE_PART / routes)
 
 
@@ -318,24 +328,24 @@ def _for_rows(ahead: Forecast) -> float:
     return ahead.before if ahead.steps else ahead.seconds
 
 
-def _behind(timed: TimedRoute, maker: Stage) -> set[str]:
-    """The names of a stage and of all that take what it makes, or what is made of that."""
-    found = {maker.name}
-    for one in timed.route.stages:
-        found |= {one.name} if found & {*one.references()} else set()
-    return found
-
-
 def with_rows(timed: TimedRoute, maker: DataStage, rows: int) -> TimedRoute:
     """The route if `maker` makes this many rows."""
-    behind, (of,) = _behind(timed, maker), [ahead.rows for one, ahead in timed.both if one is maker]
-    stages = tuple(_making(one, rows, of) if one is maker else one for one in timed.route.stages)
-    forecasts = tuple(_part(ahead, rows / of) if one.name in behind else ahead for one, ahead in timed.both)
+    behind, (of,) = _behind(timed, maker), [ahead.rows for stage, ahead in timed.both if stage is maker]
+    stages = tuple(_making(stage, rows, of) if stage is maker else stage for stage in timed.route.stages)
+    forecasts = tuple(_part(ahead, rows / of) if stage.name in behind else ahead for stage, ahead in timed.both)
     trains_on = tuple(
-        replace(learned, rows=min(rows, learned.rows)) if one.name in behind else learned
-        for one, _, learned in timed.training
+        replace(learned, rows=min(rows, learned.rows)) if stage.name in behind else learned
+        for stage, _, learned in timed.training
     )
     return replace(timed, route=replace(timed.route, stages=stages), forecasts=forecasts, trains_on=trains_on)
+
+
+def _behind(timed: TimedRoute, maker: Stage) -> set[str]:
+    """The names of a stage and of all that take what it makes, or what is made of that."""
+    names = {maker.name}
+    for stage in timed.route.stages:
+        names |= {stage.name} if names & {*stage.references()} else set()
+    return names
 
 
 def _part(ahead: Forecast, share: float) -> Forecast:
@@ -346,8 +356,36 @@ def _part(ahead: Forecast, share: float) -> Forecast:
     return replace(ahead, rows=rows, seconds=seconds)
 
 
-def _making(one: DataStage, rows: int, of: int) -> Stage:
+def _making(stage: DataStage, rows: int, of: int) -> Stage:
     """A stage that makes data from this many rows: the first of them, or a share."""
-    if "rows" in type(one.options).model_fields:
-        return one.model_copy(update={"options": one.options.model_copy(update={"rows": rows})})
-    return one.model_copy(update={"data_share": round(rows / of, 4)})
+    if "rows" in type(stage.options).model_fields:
+        return stage.model_copy(update={"options": stage.options.model_copy(update={"rows": rows})})
+    return stage.model_copy(update={"data_share": round(rows / of, 4)})
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What encoding costs, measured on a sample of texts."""
+
+    each: float  # seconds per text of the sample
+    size: float  # of such a text, in characters
+    longest: int  # characters that are read of a text
+
+    def seconds(self, tasks: Sequence[Task]) -> float:
+        """How long the texts of some tasks take."""
+        texts = (text for task in tasks for role_texts in task.texts.values() for text in role_texts)
+        return self.each / self.size * sum(_size(text, self.longest) for text in texts)
+
+
+def measure_speed(encoder: Encoder, texts: Sequence[str]) -> Speed:
+    """Encode a sample of texts by the clock."""
+    sample = [texts[at] for at in np.linspace(0, len(texts) - 1, min(TIMED_TEXTS, len(texts))).astype(int)]
+    start = time.perf_counter()
+    encoder.encode(sample)
+    per_text = (time.perf_counter() - start) / len(sample)
+    longest = PER_TOKEN * encoder.tokens.max_length
+    return Speed(per_text, sum(_size(text, longest) for text in sample) / len(sample), longest)
+
+
+def _size(text: str, longest: int) -> int:
+    return BESIDES + min(len(text), longest)

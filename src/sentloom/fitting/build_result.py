@@ -1,4 +1,8 @@
-"""What the figures of the report show: loss curves, alignment and uniformity, cosines, and nearest neighbours."""
+"""The result of a fit: what was read, tried and shown, what the figures of the report show, and what to do next.
+
+The figures are loss curves, alignment and uniformity, cosines, and nearest neighbours. The advice is for fits that show
+no better model.
+"""
 
 import datetime
 import math
@@ -49,13 +53,19 @@ from sentloom.search.nearest import top_k
 from sentloom.search.vectors import encode_distinct
 from sentloom.training.health import Gauges, alarms, gauge, read_journal
 
-BINS = 40
+VERSIONS = ("sentloom", "torch", "transformers", "tokenizers", "numpy")  # what the numbers depend on
+
+BINS = 40  # of the histogram of cosines
 MOST_POINTS = 400  # of a curve
 SAMPLES = 6  # sentences whose neighbours are shown
-NEAREST = 4
+NEAREST = 4  # neighbours of each
 MOST_TEXTS = 2_000  # to search for neighbours in
 BASE = "base"  # the label of the start of a trail
 LOST_RANK = 0.5  # a model that loses half of the effective rank of its base gets a warning
+
+LITTLE_LEFT = 95.0  # a base with this score has little left to gain
+MOST_CLUSTERS = 100_000  # in test rows
+POWER = ((1.96 + 0.84) / 1.96) ** 2  # times as many clusters show a gain in 80% of cases instead of every second one
 
 
 @dataclass(frozen=True)
@@ -66,61 +76,176 @@ class PairGeometry:
     gauges: Gauges  # over the distinct texts
 
 
+def build_result(
+    request: Request,
+    prepared: Prepared,
+    plan: FitPlan,
+    runs: Sequence[TrainedRun],
+    best: TrainedRun,
+    proof: Proof,
+    bases: Sequence[Base],
+    memory: Memory,
+) -> FitResult:
+    """The whole result except stability, merging, languages, dimensions and the time that each part took."""
+    reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
+    after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
+    written = proof.gate.passed or request.force
+    hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
+    return FitResult(
+        title=_title(request),
+        verdict=proof.gate.verdict,
+        reason=proof.gate.reason,
+        base=reference.name,
+        started_from=own.name,
+        bases=tuple(base_summaries(bases, reference, prepared, memory)),
+        model=str(request.output) if written else None,
+        forced=written and not proof.gate.passed,
+        created=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        command=request.command,
+        against=tuple(map(request.label, request.against)),
+        sources=tuple(input_summaries(prepared)),
+        routes=tuple(route_summaries(plan)),
+        runs=tuple(final_run(trained.run, outcome(proof.gate, written)) for trained in runs),
+        measures=proof.measures,
+        total=proof.decided,
+        power=proof.power,
+        uses=proof.uses.number,
+        test_sha256=proof.uses.sha256,
+        believe=proof.believe,
+        folds=len(prepared.folds),
+        label_free=prepared.label_free,
+        cluster_notes=prepared.cluster_notes,
+        threshold=proof.threshold,
+        won=proof.won if request.examples else (),
+        lost=proof.lost if request.examples else (),
+        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan, request.folder),
+        curves=curves(best, request.folder),
+        trails=tuple(trail(route, points) for route, points in by_route.items()),
+        histogram=histogram(reference.encoder, after, prepared.test, memory),
+        neighbours=neighbours(reference.encoder, after, prepared.test, memory) if request.examples else (),
+        warnings=(
+            *language_gap(own, prepared.inputs),
+            *proof.warnings,
+            *collapse_warnings(by_route[best.run.route], best),
+        ),
+        recipe=to_yaml(best.plan),
+        budget=request.budget,
+        versions={name: metadata.version(name) for name in VERSIONS},
+        hashes=hashes | {fit_input.name: fit_input.data.sha256 for fit_input in prepared.inputs},
+        cost={
+            "all training, whenever it ran": sum(trained.run.seconds for trained in runs),
+            "threads": str(torch.get_num_threads()),
+        },
+    )
+
+
+def _title(request: Request) -> str:
+    return f"{request.output.name}, fitted to {' and '.join(Path(request.label(name)).name for name in request.data)}"
+
+
+def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, memory: Memory) -> Iterator[BaseSummary]:
+    """Every base with its score on the validation rows, the best first."""
+    scored = [(mean_score(base, prepared, memory), base) for base in bases]
+    for score, base in sorted(scored, key=lambda both: -both[0]):
+        yield BaseSummary(
+            *(base.name, base.parameters, base.encoder.dimension, score, base is reference),
+            prompts=base.is_asymmetric,
+            adapters=base.is_large,
+            languages=base.languages,
+            made_for=base.made_for,
+        )
+
+
+def input_summaries(prepared: Prepared) -> Iterator[InputSummary]:
+    """What became of the rows of every input."""
+    for fit_input, rows, cut in zip(prepared.inputs, prepared.row_counts, prepared.cuts, strict=True):
+        cuts = () if prepared.recipe else (cut_line(cut),)
+        yield InputSummary(
+            name=fit_input.name,
+            shape=str(fit_input.data.shape),
+            rows=rows,
+            distinct=len(fit_input.data),
+            language=fit_input.language,
+            languages=fit_input.shares,
+            words=fit_input.words,
+            duplicates=fit_input.inspection.duplicate_rows,
+            sha256=fit_input.data.sha256,
+            notes=(*fit_input.data.notes, *describe_unusable(fit_input), *cuts),
+        )
+
+
+def route_summaries(plan: FitPlan) -> Iterator[RouteSummary]:
+    """The routes that were tried, and those that were skipped."""
+    yield from (RouteSummary(route.name, route.why, tried=True) for route in plan.routes)
+    yield from (RouteSummary(route.name, route.why, tried=False) for route in plan.skipped)
+
+
+def outcome(gate: Gate, written: bool) -> str:
+    """What became of the best run: it has won only if its model is better than the base."""
+    return "won" if gate.passed else f"{BEST}, {'forced' if written else 'not written'}"
+
+
+def final_run(run: Run, outcome: str) -> Run:
+    """The run with its verdict for the report."""
+    return replace(run, verdict=outcome) if run.verdict == BEST else run
+
+
 def curves(trained: TrainedRun, folder: Path) -> tuple[Curve, ...]:
     """The loss along each stage of a run, from its journal."""
     assert trained.result is not None
-    found = []
-    for stage in (one for one in trained.result.stages if one["produces"] == "encoder"):
+    loss_curves = []
+    for stage in (candidate for candidate in trained.result.stages if candidate["produces"] == "encoder"):
         lines = [line for line in read_journal(folder / stage["place"]) if "loss" in line]
         places = np.unique(np.linspace(0, len(lines) - 1, min(MOST_POINTS, len(lines))).astype(int))
         steps, loss = ([lines[place][name] for place in places] for name in ("step", "loss"))
         if steps:
-            found.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
-    return tuple(found)
+            loss_curves.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
+    return tuple(loss_curves)
 
 
 def geometries(
     runs: Sequence[TrainedRun], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
 ) -> dict[str, dict[str, PairGeometry | None]]:
     """By route: the geometry of its base and of every run."""
-    starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
-    found: dict[str, dict[str, PairGeometry | None]] = {}
-    for one in runs:
-        if one.result:
-            start = starts[base_at(bases, one.plan.base).path]
-            found.setdefault(one.run.route, {BASE: start})[_round(one)] = geometry(one.encoder(), parts, memory)
-    return found
+    starts = {base.path: geometry(base.encoder, parts, memory) for base in bases}
+    by_route: dict[str, dict[str, PairGeometry | None]] = {}
+    for trained in runs:
+        if trained.result:
+            start = starts[base_at(bases, trained.plan.base).path]
+            points = by_route.setdefault(trained.run.route, {BASE: start})
+            points[_round(trained)] = geometry(trained.encoder(), parts, memory)
+    return by_route
 
 
-def _round(one: TrainedRun) -> str:
-    return "merged" if one.route else f"round {one.run.rung}"
+def _round(trained: TrainedRun) -> str:
+    return "merged" if trained.route else f"round {trained.run.rung}"
 
 
 def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> PairGeometry | None:
-    """Of a model on pairs that belong together, whose vectors are mostly cached; None if none are known."""
+    """The geometry of a model on pairs that belong together, most of them cached; None if no pairs are known."""
     pairs = [pair for part in parts for pair in part.related]
     if not pairs:
         return None
     left, right = zip(*pairs, strict=True)
     vectors = encode_distinct(lambda texts: vectors_of(encoder, texts, "symmetric", memory), [*left, *right])
-    one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
+    lefts, rights = (np.stack([vectors[text] for text in side]) for side in (left, right))
     return PairGeometry(
-        alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])]))
+        alignment(lefts, rights), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])]))
     )
 
 
 def trail(route: str, points: Mapping[str, PairGeometry | None]) -> Trail:
     """Alignment and uniformity along a route."""
-    known = [(label, one.alignment, one.gauges.uniformity) for label, one in points.items() if one]
+    known = [(label, point.alignment, point.gauges.uniformity) for label, point in points.items() if point]
     return Trail(route, tuple(known))
 
 
 def collapse_warnings(points: Mapping[str, PairGeometry | None], best: TrainedRun) -> Iterator[str]:
     """A warning if the vectors of the best run have collapsed compared with the base."""
     before, after = points[BASE], points[_round(best)]
-    found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []
-    if found:
-        yield f"The vectors have collapsed: {'; '.join(found)}."
+    signs = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []
+    if signs:
+        yield f"The vectors have collapsed: {'; '.join(signs)}."
 
 
 def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Histogram | None:
@@ -129,10 +254,10 @@ def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory:
     if len(pairs) < 2:
         return None
     cosines = [_related_and_not(encoder, pairs, memory) for encoder in (before, after)]
-    least = min(-0.2, *(float(some.min()) for both in cosines for some in both))
+    least = min(-0.2, *(float(values.min()) for both in cosines for values in both))
     edges = np.linspace(least, 1.0, BINS + 1)
-    counts = [np.histogram(np.clip(some, least, 1.0), edges)[0].tolist() for both in cosines for some in both]
-    return Histogram(tuple(edges.tolist()), *(tuple(one) for one in counts))
+    counts = [np.histogram(np.clip(values, least, 1.0), edges)[0].tolist() for both in cosines for values in both]
+    return Histogram(tuple(edges.tolist()), *(tuple(count) for count in counts))
 
 
 def _related_and_not(
@@ -147,13 +272,13 @@ def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory
     queries, documents = _queries_and_documents(parts)
     if len(documents) <= NEAREST:
         return ()
-    found = []
+    nearest = []
     for encoder in (before, after):
         vectors = vectors_of(encoder, documents, "document", memory)
         numbers, cosines = top_k(vectors_of(encoder, queries, "query", memory), vectors, NEAREST + 1)
         rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
-        found.append([_others(*row, documents) for row in rows])
-    return tuple(NearestTexts(*row) for row in zip(map(shortened, queries), *found, strict=True))
+        nearest.append([_others(*row, documents) for row in rows])
+    return tuple(NearestTexts(*row) for row in zip(map(shortened, queries), *nearest, strict=True))
 
 
 def _others(
@@ -176,9 +301,18 @@ def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[st
     return [distinct[place] for place in places], list(dict.fromkeys(documents))[:MOST_TEXTS]
 
 
-LITTLE_LEFT = 95.0  # a base with this score has little left to gain
-MOST_CLUSTERS = 100_000  # in test rows
-POWER = ((1.96 + 0.84) / 1.96) ** 2  # times as many clusters show a gain in 80% of cases instead of every second one
+def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[str, ...]:
+    """What may help a fit that the gate refused."""
+    stages = best.result.stages if best.result else ()
+    return advise(
+        proof.decided,
+        best.run.difference or 0.0,
+        label_free=prepared.label_free,
+        not_prose=proof.not_prose,
+        skipped=plan.skipped,
+        folder=folder,
+        steps=sum(stage["outcome"]["steps"] for stage in stages if "outcome" in stage),
+    )
 
 
 def advise(
@@ -217,13 +351,13 @@ def _sentences(
         )
     else:
         yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another base."
-    late = [one.name for one in skipped if one.for_time]
+    late = [route.name for route in skipped if route.for_time]
     if late:
         yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
 
 
 def tick_advice(folder: Path) -> str:
-    """That people can decide. It holds if the models disagree often enough, see `ticking.fits`."""
+    """That people can decide. It holds if the models disagree often enough, see `ticking.verdict`."""
     return (
         f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
         "which base and model disagree, and asks which result is right."
@@ -274,133 +408,3 @@ def _clusters_needed(decided: Measure) -> int | None:
     half = decided.difference - decided.low
     needed = math.ceil(POWER * decided.clusters * (half / decided.difference) ** 2)
     return max(needed, decided.clusters + 1) if needed <= MOST_CLUSTERS else None
-
-
-VERSIONS = ("sentloom", "torch", "transformers", "tokenizers", "numpy")  # what the numbers depend on
-
-
-def build_result(
-    request: Request,
-    prepared: Prepared,
-    plan: FitPlan,
-    runs: Sequence[TrainedRun],
-    best: TrainedRun,
-    proof: Proof,
-    bases: Sequence[Base],
-    memory: Memory,
-) -> FitResult:
-    """The whole result except stability, merging, languages, dimensions and the time that each part took."""
-    reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
-    after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
-    written = proof.gate.passed or request.force
-    hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
-    return FitResult(
-        title=_title(request),
-        verdict=proof.gate.verdict,
-        reason=proof.gate.reason,
-        base=reference.name,
-        started_from=own.name,
-        bases=tuple(base_summaries(bases, reference, prepared, memory)),
-        model=str(request.output) if written else None,
-        forced=written and not proof.gate.passed,
-        created=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        command=request.command,
-        against=tuple(map(request.label, request.against)),
-        sources=tuple(input_summaries(prepared)),
-        routes=tuple(route_summaries(plan)),
-        runs=tuple(final_run(one.run, outcome(proof.gate, written)) for one in runs),
-        measures=proof.measures,
-        total=proof.decided,
-        power=proof.power,
-        uses=proof.uses.number,
-        test_sha256=proof.uses.sha256,
-        believe=proof.believe,
-        folds=len(prepared.folds),
-        label_free=prepared.label_free,
-        cluster_notes=prepared.cluster_notes,
-        threshold=proof.threshold,
-        won=proof.won if request.examples else (),
-        lost=proof.lost if request.examples else (),
-        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan, request.folder),
-        curves=curves(best, request.folder),
-        trails=tuple(trail(route, points) for route, points in by_route.items()),
-        histogram=histogram(reference.encoder, after, prepared.test, memory),
-        neighbours=neighbours(reference.encoder, after, prepared.test, memory) if request.examples else (),
-        warnings=(
-            *language_gap(own, prepared.inputs),
-            *proof.warnings,
-            *collapse_warnings(by_route[best.run.route], best),
-        ),
-        recipe=to_yaml(best.plan),
-        budget=request.budget,
-        versions={name: metadata.version(name) for name in VERSIONS},
-        hashes=hashes | {given.name: given.data.sha256 for given in prepared.inputs},
-        cost={
-            "all training, whenever it ran": sum(one.run.seconds for one in runs),
-            "threads": str(torch.get_num_threads()),
-        },
-    )
-
-
-def _title(request: Request) -> str:
-    return f"{request.output.name}, fitted to {' and '.join(Path(request.label(one)).name for one in request.data)}"
-
-
-def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, memory: Memory) -> Iterator[BaseSummary]:
-    """Every base with its score on the validation rows, the best first."""
-    scored = [(mean_score(one, prepared, memory), one) for one in bases]
-    for score, one in sorted(scored, key=lambda both: -both[0]):
-        yield BaseSummary(
-            *(one.name, one.parameters, one.encoder.dimension, score, one is reference),
-            prompts=one.is_asymmetric,
-            adapters=one.is_large,
-            languages=one.languages,
-            made_for=one.made_for,
-        )
-
-
-def input_summaries(prepared: Prepared) -> Iterator[InputSummary]:
-    """What became of the rows of every input."""
-    for given, rows, cut in zip(prepared.inputs, prepared.row_counts, prepared.cuts, strict=True):
-        yield InputSummary(
-            name=given.name,
-            shape=str(given.data.shape),
-            rows=rows,
-            distinct=len(given.data),
-            language=given.language,
-            languages=given.shares,
-            words=given.words,
-            duplicates=given.inspection.duplicate_rows,
-            sha256=given.data.sha256,
-            notes=(*given.data.notes, *describe_unusable(given), *(() if prepared.recipe else (cut_line(cut),))),
-        )
-
-
-def route_summaries(plan: FitPlan) -> Iterator[RouteSummary]:
-    """The routes that were tried, and those that were skipped."""
-    yield from (RouteSummary(route.name, route.why, tried=True) for route in plan.routes)
-    yield from (RouteSummary(one.name, one.why, tried=False) for one in plan.skipped)
-
-
-def outcome(gate: Gate, written: bool) -> str:
-    """What became of the best run: it has won only if its model is better than the base."""
-    return "won" if gate.passed else f"{BEST}, {'forced' if written else 'not written'}"
-
-
-def final_run(run: Run, outcome: str) -> Run:
-    """The run with its verdict for the report."""
-    return replace(run, verdict=outcome) if run.verdict == BEST else run
-
-
-def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[str, ...]:
-    """What may help a fit that the gate refused."""
-    stages = best.result.stages if best.result else ()
-    return advise(
-        proof.decided,
-        best.run.difference or 0.0,
-        label_free=prepared.label_free,
-        not_prose=proof.not_prose,
-        skipped=plan.skipped,
-        folder=folder,
-        steps=sum(one["outcome"]["steps"] for one in stages if "outcome" in one),
-    )

@@ -2,18 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from sentloom.encoder import Encoder
-from sentloom.evaluation.task import Task
-
 STARTED: ContextVar[float | None] = ContextVar("STARTED", default=None)  # when the command began: imports count too
-PLANNING = 0.1  # of the budget may go to planning,
-LEAST_PLANNING, MOST_OF_SHORT = 30.0, 0.2  # or half a minute, if that is at most a fifth
+# Planning may take a tenth of the budget, or half a minute if that is at most a fifth.
+PLANNING, LEAST_PLANNING, MOST_OF_SHORT = 0.1, 30.0, 0.2
 
 
 def _started() -> float:
@@ -53,36 +48,3 @@ class Clock:
         self.last, took = now, now - self.last
         self.laps[name] = self.laps.get(name, 0.0) + took
         return took
-
-
-TIMED_TEXTS = 64
-PER_TOKEN = 5  # characters, roughly: an encoder reads so many times its greatest length of a text
-BESIDES = 10  # characters that a text costs besides its own: special tokens and bookkeeping
-
-
-@dataclass(frozen=True)
-class Speed:
-    """What encoding costs, measured on a sample of texts."""
-
-    each: float  # seconds per text of the sample
-    size: float  # of such a text, in characters
-    longest: int  # characters that are read of a text
-
-    def seconds(self, tasks: Sequence[Task]) -> float:
-        """How long the texts of some tasks take."""
-        texts = (text for task in tasks for some in task.texts.values() for text in some)
-        return self.each / self.size * sum(_size(text, self.longest) for text in texts)
-
-
-def measure_speed(encoder: Encoder, texts: Sequence[str]) -> Speed:
-    """Encode a sample of texts by the clock."""
-    sample = [texts[at] for at in np.linspace(0, len(texts) - 1, min(TIMED_TEXTS, len(texts))).astype(int)]
-    start = time.perf_counter()
-    encoder.encode(sample)
-    each = (time.perf_counter() - start) / len(sample)
-    longest = PER_TOKEN * encoder.tokens.max_length
-    return Speed(each, sum(_size(text, longest) for text in sample) / len(sample), longest)
-
-
-def _size(text: str, longest: int) -> int:
-    return BESIDES + min(len(text), longest)

@@ -1,6 +1,7 @@
-"""Sentences as hashes that ignore case, spacing and punctuation, for clusters, splits and leak checks.
+"""Clusters: the rows that belong together, because they share sentences, near duplicates, ids or groups.
 
-Hard negatives connect no rows: many rows share them, and they say nothing about which texts belong together. A negative
+Sentences are compared as hashes that ignore case, spacing and punctuation, here and in splits and leak checks. Hard
+negatives connect no rows: many rows share them, and they say nothing about which texts belong together. A negative
 that is a text of a held-out row is left out of its row instead.
 """
 
@@ -19,16 +20,19 @@ from sentloom.data.hygiene.near_duplicates import connect, leaders
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.evaluation.task import CLUSTER
 
-NEGATIVES = "negatives"
-FEWER = 0.8  # rows are grouped by their second text if it has fewer than this share of the first one's distinct texts
-
 Keys = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
+
+NEGATIVES = "negatives"
+FEWER = 0.8  # rows are grouped by their second text if it has fewer than this share of the first one's distinct texts
+THRESHOLD = 0.8  # Jaccard index of five-character shingles: about one word in fifteen differs
+MOST_SHARE = 0.05  # of the rows of an input may be in one cluster
+MOST_TEXTS = 200_000  # rows of an input whose texts are compared for near duplicates
 
 
 @dataclass(frozen=True)
 class Links:
-    """What rows have: row `rows[i]` has the key `keys[i]`. Rows with a key in common are connected."""
+    """The keys of rows: row `rows[i]` has the key `keys[i]`. Rows with a key in common are connected."""
 
     rows: Integers
     keys: Keys
@@ -36,7 +40,7 @@ class Links:
 
 def joined(parts: Sequence[Links]) -> Links:
     """All links of several parts."""
-    return Links(np.concatenate([one.rows for one in parts]), np.concatenate([one.keys for one in parts]))
+    return Links(np.concatenate([part.rows for part in parts]), np.concatenate([part.keys for part in parts]))
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,9 @@ class Sentences:
 
     def touching(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """(rows,): whether any of a row's sentences, without hard negatives, is among `keys`, which are sorted."""
-        found, texts = np.zeros(len(self.draws), bool), self.texts
-        found[texts.rows[among(texts.keys, keys)]] = True
-        return found
+        touched, texts = np.zeros(len(self.draws), bool), self.texts
+        touched[texts.rows[among(texts.keys, keys)]] = True
+        return touched
 
     @property
     def row_keys(self) -> Keys:
@@ -93,8 +97,8 @@ def sentences(data: Dataset) -> Sentences:
         for name in names:
             texts, owner = flat(batch.column(name))
             parts[name].append(Links(start + owner, forms(texts)[-1]))
-    columns = {name: joined(some) for name, some in parts.items()}
-    return Sentences(columns, grouping_column(data.shape, {name: one.keys for name, one in columns.items()}))
+    columns = {name: joined(links) for name, links in parts.items()}
+    return Sentences(columns, grouping_column(data.shape, {name: links.keys for name, links in columns.items()}))
 
 
 def grouping_column(shape: Shape, keys: Mapping[str, Keys]) -> str:
@@ -116,6 +120,11 @@ def distinct_keys(datas: Sequence[Dataset]) -> Keys:
 def connecting_keys(datas: Sequence[Dataset]) -> Keys:
     """The distinct sentences of data sets, without hard negatives, as sorted hashes."""
     return union([sentences(data).texts.keys for data in datas])
+
+
+def union(parts: Sequence[Keys]) -> Keys:
+    """All keys once, sorted."""
+    return np.unique(np.concatenate([np.empty(0, np.uint64), *parts]))
 
 
 def apart_from(data: Dataset, keys: Keys) -> Dataset:
@@ -142,24 +151,6 @@ def _without_negatives(batch: pa.RecordBatch, keys: Keys) -> pa.RecordBatch:
     return batch.set_column(place, batch.schema.field(place), lists)
 
 
-def union(parts: Sequence[Keys]) -> Keys:
-    """All keys once, sorted."""
-    return np.unique(np.concatenate([np.empty(0, np.uint64), *parts]))
-
-
-THRESHOLD = 0.8  # Jaccard index of five-character shingles: about one word in fifteen differs
-MOST_SHARE = 0.05  # of the rows of an input may be in one cluster
-MOST_TEXTS = 200_000  # rows of an input whose texts are compared for near duplicates
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """The cluster of each row of each input; equal numbers mean the same cluster, also across inputs."""
-
-    numbers: tuple[Integers, ...]
-    notes: tuple[str, ...]  # what connected rows could not be used, and why
-
-
 @dataclass(frozen=True)
 class InputRows:
     """The rows of one input: their sentences, and the columns besides the texts that connect them."""
@@ -175,32 +166,40 @@ def rows_of(name: str, data: Dataset, groups: tuple[str, ...] = ()) -> InputRows
     return InputRows(name, data, sentences(data), groups)
 
 
+@dataclass(frozen=True)
+class Clusters:
+    """The cluster of each row of each input; equal numbers mean the same cluster, also across inputs."""
+
+    numbers: tuple[Integers, ...]
+    notes: tuple[str, ...]  # what connected rows could not be used, and why
+
+
 def find_clusters(inputs: Sequence[InputRows]) -> Clusters:
     """Connect rows by shared texts, near duplicates, ids of documents and the user's groups.
 
     No cluster may hold more than `MOST_SHARE` of an input's rows. If one would, this input is clustered by less, in the
     end by its grouping text alone, with a note.
     """
-    ways, used = [_ways(one) for one in inputs], [0] * len(inputs)
+    ways, used = [_ways(rows) for rows in inputs], [0] * len(inputs)
     while True:
-        links = [some[at].links() for some, at in zip(ways, used, strict=True)]
-        numbers = _connected(links, [len(one.data) for one in inputs])
-        wide = [at for at, some in enumerate(numbers) if _largest(some) > MOST_SHARE and used[at] + 1 < len(ways[at])]
+        links = [own_ways[at].links() for own_ways, at in zip(ways, used, strict=True)]
+        numbers = _connected(links, [len(rows.data) for rows in inputs])
+        wide = [at for at, own in enumerate(numbers) if _largest(own) > MOST_SHARE and used[at] + 1 < len(ways[at])]
         if not wide:
-            chosen = [some[at] for some, at in zip(ways, used, strict=True)]
+            chosen = [own_ways[at] for own_ways, at in zip(ways, used, strict=True)]
             return Clusters(numbers, tuple(_notes(inputs, ways, chosen, numbers)))
         for at in wide:
             used[at] += 1
 
 
 def clustered(data: Dataset, first: int = 0) -> Dataset:
-    """Some rows with a column that has the cluster of each, numbered from `first`, for sets that the user named."""
+    """The rows with a column that has the cluster of each, numbered from `first`, for sets that the user named."""
     (numbers,) = find_clusters([rows_of(data.files[0], data)]).numbers
     return with_clusters(data, numbers + first)
 
 
 def with_clusters(rows: Dataset, numbers: Integers) -> Dataset:
-    """Some rows, with a column that has the cluster of each."""
+    """The rows with a column that has the cluster of each."""
     return rows.derive(rows.table.append_column(CLUSTER, pa.array(numbers)), "with clusters")
 
 
@@ -216,13 +215,13 @@ def _ways(rows: InputRows) -> list[_Way]:
     """From everything that connects rows to the grouping text alone."""
     texts, grouping = rows.sentences.texts, rows.sentences.columns[rows.sentences.grouping]
     ids = [_id_links(rows.data, name) for name in rows.groups]
-    found = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]))]
+    ways = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]))]
     if len(rows.data) <= MOST_TEXTS:
         near = "equal and nearly equal texts"
-        found.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids])))
+        ways.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids])))
     if ids:
-        found.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids])))
-    return [*found, _Way(f"{_grouping_text(rows)} alone", lambda: grouping)]
+        ways.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids])))
+    return [*ways, _Way(f"{_grouping_text(rows)} alone", lambda: grouping)]
 
 
 def _grouping_text(rows: InputRows) -> str:
@@ -258,8 +257,8 @@ def _id_links(data: Dataset, name: str) -> Links:
 def _connected(links: Sequence[Links], sizes: Sequence[int]) -> tuple[Integers, ...]:
     """Number the connected components over all inputs, by their first rows."""
     starts = np.cumsum([0, *sizes])
-    rows = np.concatenate([one.rows + start for one, start in zip(links, starts[:-1], strict=True)])
-    _, node = np.unique(np.concatenate([one.keys for one in links]), return_inverse=True)
+    rows = np.concatenate([own.rows + start for own, start in zip(links, starts[:-1], strict=True)])
+    _, node = np.unique(np.concatenate([own.keys for own in links]), return_inverse=True)
     total = int(starts[-1])
     edges = np.column_stack([rows, total + node])
     return tuple(np.split(connect(total + int(node.max(initial=-1)) + 1, edges)[:total], starts[1:-1]))
@@ -272,22 +271,22 @@ def _largest(numbers: Integers) -> float:
     return most / len(numbers) if most > 2 else 0.0
 
 
+def _notes(
+    inputs: Sequence[InputRows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[Integers]
+) -> Iterator[str]:
+    for rows, own_ways, way, own in zip(inputs, ways, chosen, numbers, strict=True):
+        if way is not own_ways[0]:
+            yield (
+                f"{rows.name}: connecting rows by {own_ways[0].what} would put more than {MOST_SHARE:.0%} of them "
+                f"into one cluster, so they are clustered by {way.what}{_given_up(rows, way)}"
+            )
+        if len(rows.data) > MOST_TEXTS:
+            yield f"{rows.name}: more than {MOST_TEXTS:,} rows, so nearly equal texts are not searched for"
+        if (share := _largest(own)) > MOST_SHARE:
+            yield f"{rows.name}: {share:.0%} of the rows are in one cluster, which makes its intervals less reliable"
+
+
 def _given_up(rows: InputRows, way: _Way) -> str:
     """The columns that the user named, or that were recognised, if they connect nothing in the end."""
     lost = rows.groups and "groups" not in way.what
     return f"; {', '.join(map(repr, rows.groups))} has no effect" if lost else ""
-
-
-def _notes(
-    inputs: Sequence[InputRows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[Integers]
-) -> Iterator[str]:
-    for one, some, way, own in zip(inputs, ways, chosen, numbers, strict=True):
-        if way is not some[0]:
-            yield (
-                f"{one.name}: connecting rows by {some[0].what} would put more than {MOST_SHARE:.0%} of them into one "
-                f"cluster, so they are clustered by {way.what}{_given_up(one, way)}"
-            )
-        if len(one.data) > MOST_TEXTS:
-            yield f"{one.name}: more than {MOST_TEXTS:,} rows, so nearly equal texts are not searched for"
-        if (share := _largest(own)) > MOST_SHARE:
-            yield f"{one.name}: {share:.0%} of the rows are in one cluster, which makes its intervals less reliable"

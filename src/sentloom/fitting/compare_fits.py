@@ -142,10 +142,10 @@ def _part(name: str, split: Split, more: Sequence[str]) -> HeldOut:
 
 def stored_rows(folder: Path, side: str) -> dict[int, list[Dataset]]:
     """The rows of one side of each input, by its number; documents with titles are pairs, and texts as well."""
-    found: dict[int, list[Dataset]] = {}
+    rows: dict[int, list[Dataset]] = {}
     for number, path in _files(folder, side):
-        found.setdefault(number, []).append(read(path, shape=_shape(path, side), keep=(CLUSTER,)))
-    return found
+        rows.setdefault(number, []).append(read(path, shape=_shape(path, side), keep=(CLUSTER,)))
+    return rows
 
 
 def _files(folder: Path, side: str) -> list[tuple[int, Path]]:
@@ -169,14 +169,14 @@ def _differing(old: FitResult, new: FitResult) -> Iterator[tuple[str, tuple[str,
     """What differs between the two, in words."""
     facts = [
         {
-            "base": one.base,
-            "route": one.winner or "none",
-            "steps": f"{one.validation.steps:,}" if one.validation else "",
-            "budget": one.budget,
-            "training rows": f"{sum(source.rows.train for source in one.sources):,}",
-            "verdict": one.verdict,
-            "command": one.command,
+            "base": result.base,
+            "route": result.winner or "none",
+            "steps": f"{result.validation.steps:,}" if result.validation else "",
+            "budget": result.budget,
+            "training rows": f"{sum(source.rows.train for source in result.sources):,}",
+            "verdict": result.verdict,
+            "command": result.command,
         }
-        for one in (old, new)
+        for result in (old, new)
     ]
     return ((name, (facts[0][name], facts[1][name])) for name in facts[0] if facts[0][name] != facts[1][name])

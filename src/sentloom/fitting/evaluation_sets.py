@@ -1,8 +1,9 @@
-"""General ability: 240 triplets of everyday English on mixed topics, written for this package.
+"""The sets that are scored besides held-out rows: those that the user named to decide, and one for general ability.
 
-The positive says the same as the anchor in other words. The negative is a near miss: it shares most words with the
-positive (in every sixth row with the anchor) and means something else. The embedded encoder scores 81.25, counting
-shared words 31.67.
+General ability is watched on STS-B in the user's data folder, or on 240 triplets of everyday English on mixed topics,
+written for this package. The positive says the same as the anchor in other words. The negative is a near miss: it
+shares most words with the positive (in every sixth row with the anchor) and means something else. The embedded encoder
+scores 81.25, counting shared words 31.67.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,21 +25,7 @@ from sentloom.fitting.clusters import Keys, clustered, distinct_keys
 from sentloom.fitting.inputs import FitInput, percent
 from sentloom.fitting.request import Log, Request
 
-NAME = "general triplets"
-
-
-def general_rows() -> Dataset:
-    """The triplets."""
-    return read(Path(str(files("sentloom"))) / "general" / "triplets.tsv", shape=Shape.TRIPLETS)
-
-
-def general_task() -> Task:
-    """How often a sentence is closer to one that says the same than to one that means something else."""
-    data = general_rows()
-    rows = Rows({name: data.column(name).to_pylist() for name in COLUMNS[Shape.TRIPLETS]}, NAME)
-    return triplet_task(NAME, rows)
-
-
+NAME = "general triplets"  # of our own
 GENERAL_SET = "sts-b"  # looked for in the user's data folder
 
 
@@ -58,13 +45,13 @@ def _clustered_apart() -> Callable[[Dataset], Dataset]:
     """Cluster one set after the other: no number of one is used by another, since equal numbers are one cluster."""
     used = 0
 
-    def each(data: Dataset) -> Dataset:
+    def next_clustered(data: Dataset) -> Dataset:
         nonlocal used
-        found = clustered(data, used)
+        numbered = clustered(data, used)
         used += len(data)
-        return found
+        return numbered
 
-    return each
+    return next_clustered
 
 
 def _labelled(task: Task, request: Request) -> Task:
@@ -78,10 +65,22 @@ def read_general(request: Request) -> Task:
     return find_task(GENERAL_SET, SetSource(request.general)) if request.general else general_task()
 
 
+def general_task() -> Task:
+    """How often a sentence is closer to one that says the same than to one that means something else."""
+    data = general_rows()
+    rows = Rows({name: data.column(name).to_pylist() for name in COLUMNS[Shape.TRIPLETS]}, NAME)
+    return triplet_task(NAME, rows)
+
+
+def general_rows() -> Dataset:
+    """The triplets."""
+    return read(Path(str(files("sentloom"))) / "general" / "triplets.tsv", shape=Shape.TRIPLETS)
+
+
 def shared_sentences(inputs: Sequence[FitInput], tasks: Sequence[Task]) -> list[str]:
     """Which inputs have sentences in common, and which sentences of evaluation sets appear in an input."""
-    keys = {one.name: distinct_keys([one.data]) for one in inputs}
-    own_columns = {one.name for one in inputs if one.label_column}  # of the same files
+    keys = {fit_input.name: distinct_keys([fit_input.data]) for fit_input in inputs}
+    own_columns = {fit_input.name for fit_input in inputs if fit_input.label_column}  # of the same files
     lines = [
         f"{left} and {right} have {count:,} sentences in common ({percent(count / len(keys[left]))} of {left})"
         for left, right in combinations(keys, 2)

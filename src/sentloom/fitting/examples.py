@@ -1,4 +1,8 @@
-"""Examples: the test items on which the fitted model gains most, and those on which it loses most."""
+"""What the report shows of single test items: the largest gains and losses, and a threshold for matches.
+
+Above the threshold, the nearest candidate of a query is right often enough. It is chosen on the validation rows and
+tested on the test rows.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +23,12 @@ from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import MOST_LABELLED, HeldOut, labelled_rows
 from sentloom.search.nearest import top_k
 
-SHOWN = 8  # of each kind
+SHOWN = 8  # gains, and as many losses
 LONGEST = 300  # characters of a text
+
+PRECISION = 0.9  # that a threshold must reach
+FEWEST = 20  # queries that a threshold is chosen on
+FEWEST_ACCEPTED = 10  # queries above the threshold: a precision of 100% from a single match says nothing
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,8 @@ def examples(
     memory: Memory,
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """The largest gains and the largest losses of the second model over all tasks, each the largest first."""
-    found = [item for each in zip(tasks, *scores, strict=True) for item in _items(*each)]
-    ranked = sorted(found, key=lambda item: item.after - item.before)
+    items = [item for scored in zip(tasks, *scores, strict=True) for item in _items(*scored)]
+    ranked = sorted(items, key=lambda item: item.after - item.before)
     lost = [item for item in ranked[:SHOWN] if item.after < item.before]
     won = [item for item in ranked[::-1][:SHOWN] if item.after > item.before]
     return tuple(_shown(won, models, memory)), tuple(_shown(lost, models, memory))
@@ -51,7 +59,7 @@ def _items(task: Task, before: Scores, after: Scores) -> Iterator[_Item]:
     """The items of a task whose score is a mean over items; in a correlation an item has no score of its own."""
     values = [_item_scores(scores[task.main]) for scores in (before, after)]
     if len(task.items) == len(values[0]):
-        pairs = zip(*(some.tolist() for some in values), strict=True)
+        pairs = zip(*(values_of_model.tolist() for values_of_model in values), strict=True)
         yield from (_Item(task, number, *pair) for number, pair in enumerate(pairs))
 
 
@@ -64,9 +72,9 @@ def _item_scores(score: Score) -> Numbers:
 def _shown(items: Sequence[_Item], models: tuple[Encoder, Encoder], memory: Memory) -> Iterator[Example]:
     for item in items:
         asked, expected = item.task.items[item.number]
-        found = [shortened(_nearest(model, item.task, asked, memory)) for model in models]
+        nearest = [shortened(_nearest(model, item.task, asked, memory)) for model in models]
         yield Example(
-            item.task.name, shortened(asked), shortened(expected), 100 * item.before, 100 * item.after, *found
+            item.task.name, shortened(asked), shortened(expected), 100 * item.before, 100 * item.after, *nearest
         )
 
 
@@ -87,13 +95,8 @@ def _nearest_place(model: Encoder, query: str, texts: Sequence[str], roles: tupl
 
 
 def shortened(text: str) -> str:
-    """At most so many characters of a text, because the page of a report stays below 1 MB."""
+    """At most `LONGEST` characters of a text, because the page of a report stays below 1 MB."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
-PRECISION = 0.9  # asked for
-FEWEST = 20  # queries that a threshold is chosen on
-FEWEST_ACCEPTED = 10  # of them: a precision of 100% from a single match says nothing
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,8 @@ class Matches:
 
     def at(self, threshold: float) -> tuple[float | None, float]:
         """Precision and recall if matches below the threshold are rejected; no precision if none is left."""
-        given = self.cosines >= threshold
-        return float(self.right[given].mean()) if given.any() else None, float(self.right[given].sum() / len(given))
+        right = self.right[self.cosines >= threshold]
+        return float(right.mean()) if len(right) else None, float(right.sum() / len(self.right))
 
 
 def find_threshold(encoder: Encoder, folds: Sequence[Encoder], prepared: Prepared, memory: Memory) -> Threshold | None:
@@ -116,19 +119,16 @@ def find_threshold(encoder: Encoder, folds: Sequence[Encoder], prepared: Prepare
     labels, or if there are too few queries. Without validation rows, the models of the folds look for what they have
     not seen.
     """
-    names = [given.name for given in prepared.inputs]
+    names = [fit_input.name for fit_input in prepared.inputs]
     asked = [(model, fold.parts, fold.splits) for model, fold in zip(folds, prepared.folds, strict=True)]
     asked = asked or [(encoder, prepared.validation, prepared.splits)]
     tested = [(encoder, prepared.test, prepared.splits)]
-    chosen, proven = (
-        joined(
-            [
-                nearest_matches(model, parts, dict(zip(names, splits, strict=True)), memory, most)
-                for model, parts, splits in some
-            ]
-        )
-        for some, most in ((asked, prepared.searched.validation), (tested, prepared.searched.test))
-    )
+
+    def matches(model: Encoder, parts: Sequence[HeldOut], splits: Sequence[Split], most: int) -> list[Matches]:
+        return nearest_matches(model, parts, dict(zip(names, splits, strict=True)), memory, most)
+
+    chosen = joined([matches(*side, prepared.searched.validation) for side in asked])
+    proven = joined([matches(*side, prepared.searched.test) for side in tested])
     if chosen is None or proven is None or len(chosen.cosines) < FEWEST:
         return None
     cosine, accepted = choose(chosen, PRECISION)
@@ -137,14 +137,14 @@ def find_threshold(encoder: Encoder, folds: Sequence[Encoder], prepared: Prepare
     return Threshold(cosine, PRECISION, precision, recall, *proven.at(cosine), len(chosen.cosines), accepted)
 
 
-def choose(found: Matches, precision: float) -> tuple[float, int]:
+def choose(matches: Matches, precision: float) -> tuple[float, int]:
     """The lowest cosine at which the precision is reached, or else the one with the highest; and how many it accepts.
 
     At least `FEWEST_ACCEPTED` matches are accepted, or all if there are fewer.
     """
-    order = np.argsort(-found.cosines, kind="stable")
-    cosines = found.cosines[order]
-    reached = np.cumsum(found.right[order]) / np.arange(1, len(order) + 1)
+    order = np.argsort(-matches.cosines, kind="stable")
+    cosines = matches.cosines[order]
+    reached = np.cumsum(matches.right[order]) / np.arange(1, len(order) + 1)
     last_of_tie = np.append(np.diff(cosines) != 0, True)  # a threshold accepts all matches with its cosine
     places = np.flatnonzero(last_of_tie)
     places = places[places + 1 >= min(FEWEST_ACCEPTED, len(order))]
@@ -160,26 +160,26 @@ def nearest_matches(
     memory: Memory,
     most: int = MOST_LABELLED,
 ) -> list[Matches]:
-    """Of the held-out queries of pairs, triplets and labelled texts; `splits` has the rows of the inputs by name.
+    """The matches of held-out queries of pairs, triplets and labelled texts; `splits` has the splits by input.
 
     Labelled texts search as many training rows as in their tasks.
     """
-    found = []
+    matches = []
     for part in parts:
         split = splits.get(part.name)
         if part.data.shape in (Shape.PAIRS, Shape.TRIPLETS):
-            found.append(_of_pairs(encoder, part, split.dropped if split else part.data[:0], memory))
+            matches.append(_of_pairs(encoder, part, split.dropped if split else part.data[:0], memory))
         if part.data.shape is Shape.CLASSIFICATION and split and (rows := labelled_rows(split, most)):
-            found.append(_of_labels(encoder, part.data, rows.known[0], memory))
-    return found
+            matches.append(_of_labels(encoder, part.data, rows.known[0], memory))
+    return matches
 
 
-def joined(found: Sequence[Sequence[Matches]]) -> Matches | None:
+def joined(matches: Sequence[Sequence[Matches]]) -> Matches | None:
     """All matches; None if there are none."""
-    every = list(chain(*found))
+    every = list(chain(*matches))
     if not every:
         return None
-    return Matches(np.concatenate([one.cosines for one in every]), np.concatenate([one.right for one in every]))
+    return Matches(np.concatenate([part.cosines for part in every]), np.concatenate([part.right for part in every]))
 
 
 def _of_pairs(encoder: Encoder, part: HeldOut, dropped: Dataset, memory: Memory) -> Matches:

@@ -1,4 +1,8 @@
-"""Power: the smallest gain that the test rows can show, stated before anything is trained."""
+"""The gate: whether the winner is better than its base on the test rows, and what those can show at all.
+
+The smallest gain that they can show (their power) is stated before anything is trained. Every model that is tested on
+the same rows is counted as a use of them, and raises the level of the next interval.
+"""
 
 import hashlib
 import math
@@ -31,119 +35,6 @@ from sentloom.files import cache_folder, read_record, write_record
 from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
 from sentloom.progress import note
 
-PROBABILITY = 0.8  # with which the smallest gain is found
-HIGHEST = 100.0
-ONLY_WORSE = "without labels no gain can be shown, only that a model is worse"
-NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
-
-
-def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory, *, label_free: bool = False) -> Power:
-    """What the tasks that decide can show, at the level that the next verdict on them will have."""
-    scores, level = main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks))
-    return power_of(scores, level, label_free=label_free)
-
-
-def refuse_no_room(power: Power, where: str) -> None:
-    """Stop before anything is trained, if nothing could be shown."""
-    if power.note == NO_ROOM:
-        other = option("against", "SET")
-        fix = f"add rows that the base gets wrong, name another set ({other}), or train anyway: {option('force', True)}"
-        raise NothingToGain(where, power.note, "", fix)
-
-
-def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = False) -> Power:
-    """What test rows can show, from the scores of the base alone; without labels, no gain."""
-    clusters, effective = count_clusters(base), effective_clusters(base)
-    gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
-    note = _why_nothing(base, gain, clusters, effective) or (ONLY_WORSE if label_free else "")
-    return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
-
-
-def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
-    if effective < LEAST_CLUSTERS:
-        few, other = few_clusters(clusters, effective), option("against", "SET")
-        return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
-    if all(score.value >= HIGHEST for score in base):
-        return NO_ROOM
-    if gain is None:
-        return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
-    return ""
-
-
-def power_line(power: Power) -> str:
-    """What the test rows can show, in words."""
-    if power.gain is None:
-        return power.note
-    rows = f"the test rows ({power.clusters:,} clusters)"
-    level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
-    return f"{rows} have {power.probability:.0%} power to detect a gain of {power.gain:.1f} points{level}"
-
-
-FOLDER = "test-uses"
-SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
-
-
-@dataclass(frozen=True)
-class Uses:
-    """Which use of the test rows this is, from 1, and the hash of their content."""
-
-    number: int
-    sha256: str
-
-
-def record_use(tasks: Sequence[Task], model: str, other: str) -> Uses:
-    """Record that a model, by its fingerprint, is tested against another one; before it is, so that a crash counts too.
-
-    A model that is compared with itself shows nothing, so that is no use.
-    """
-    content = hashlib.sha256(str(sorted(_asked(tasks))).encode()).hexdigest()
-    if model == other:
-        return Uses(max(1, earlier_uses(tasks)), content)
-    path = _folder() / f"{hashlib.sha256(f'{content} {model} {other}'.encode()).hexdigest()[:32]}.json"
-    if known := _read(path):
-        return Uses(known["number"], content)
-    number = 1 + earlier_uses(tasks)
-    try:
-        write_record(path, {"number": number, "sha256": content, "model": model, "asked": sorted(_asked(tasks))})
-    except (OSError, DiskError) as error:
-        note(f"uses of the test rows cannot be counted in {path.parent}: {error}")
-    return Uses(number, content)
-
-
-def earlier_uses(tasks: Sequence[Task]) -> int:
-    """How many models have been tested on these rows; asking is no use."""
-    asked = _asked(tasks)
-    return sum(_is_same(asked, set(one["asked"])) for one in _records(_folder()))
-
-
-def _folder() -> Path:
-    return cache_folder() / FOLDER
-
-
-def _asked(tasks: Sequence[Task]) -> set[int]:
-    """Hashes of what the tasks ask, or of their texts if they do not say; case and punctuation do not matter."""
-    texts = [" ".join(item) for task in tasks for item in task.items or zip(*task.texts.values(), strict=False)]
-    return {int(one) for one in forms(pa.array(texts, pa.large_string()))[-1]}
-
-
-def _is_same(one: set[int], other: set[int]) -> bool:
-    return bool(one and other) and len(one & other) > SAME * min(len(one), len(other))
-
-
-def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.json")):
-        if found := _read(path):
-            yield found
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        return read_record(path, "") if path.is_file() else None
-    except DamagedFile:
-        note(f"{path} is damaged and is not counted")
-        return None
-
-
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
@@ -151,6 +42,14 @@ WITHOUT_LABELS = (
     "No difference can be shown without labels: label-free scores can only reveal a worse model, and this one is not "
     "shown to be worse"
 )
+
+PROBABILITY = 0.8  # with which the smallest gain is detected
+HIGHEST = 100.0  # score
+ONLY_WORSE = "without labels no gain can be shown, only that a model is worse"
+NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
+
+FOLDER = "test-uses"  # in the cache: a file per use
+SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
 
 
 @dataclass(frozen=True)
@@ -164,55 +63,6 @@ class Gate:
     def passed(self) -> bool:
         """Whether the model is written."""
         return self.verdict == "better"
-
-
-def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, level: float = LEVEL) -> Measure:
-    """One task: the base and the winner on the same items."""
-    found = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
-    documents = len(task.texts["document"]) if "document" in task.texts else None
-    also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
-    of_documents = task.settings.get("of_documents", documents)
-    return replace(found, documents=documents, of_documents=of_documents, also=also)
-
-
-def mean_measure(
-    measures: Sequence[Measure], before: Sequence[Score], after: Sequence[Score], level: float = LEVEL
-) -> Measure:
-    """The mean over the deciding tasks; a single measure is its own mean."""
-    if len(measures) == 1:
-        return measures[0]
-    label = f"mean of {', '.join(Path(one.name).name for one in measures)}"
-    return _measure(TOTAL, label, "deciding", TOTAL, before, after, level)
-
-
-def _measure(
-    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score], level: float
-) -> Measure:
-    found = compare_averages(after, before, level=level)
-    before_interval, after_interval = average_interval(before), average_interval(after)
-    values = [sum(score.value for score in some) / len(some) for some in (before, after)]
-    widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
-    return Measure(
-        name=name,
-        label=label,
-        part=part,
-        metric=metric,
-        items=sum(len(score.items) for score in before),
-        before=values[0],
-        before_low=before_interval[0],
-        before_high=before_interval[1],
-        after=values[1],
-        after_low=after_interval[0],
-        after_high=after_interval[1],
-        difference=found.difference,
-        low=max(found.low, -widest),
-        high=min(found.high, widest),
-        p=found.p,
-        level=level,
-        clusters=found.clusters,
-        effective=found.effective,
-        equivalent=found.effective >= LEAST_CLUSTERS and is_within(after, before, EQUIVALENT),
-    )
 
 
 def judge(
@@ -259,10 +109,10 @@ def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
     return deciding.better and validation_gain <= 0
 
 
-def _scores(one: Measure) -> str:
-    scores = f"{one.before:.2f} before, {one.after:.2f} after, {one.difference:+.2f}"
-    interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}"
-    return f"{scores} ({interval}, {one.items:,} test items in {one.clusters:,} clusters)"
+def _scores(measured: Measure) -> str:
+    scores = f"{measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
+    interval = f"{100 * measured.level:.4g}% interval {measured.low:+.2f} to {measured.high:+.2f}"
+    return f"{scores} ({interval}, {measured.items:,} test items in {measured.clusters:,} clusters)"
 
 
 def which_to_believe(deciding: Measure, chosen: Run, runs: int, folds: int = 0) -> str:
@@ -303,3 +153,155 @@ def general_warning(general: Measure) -> str | None:
         f"({general.difference:+.2f}, more than the margin of {GENERAL_MARGIN:g} points). "
         f"Outside your own kind of text this model {verb} worse than its base."
     )
+
+
+def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, level: float = LEVEL) -> Measure:
+    """One task: the base and the winner on the same items."""
+    measured = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
+    documents = len(task.texts["document"]) if "document" in task.texts else None
+    also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
+    of_documents = task.settings.get("of_documents", documents)
+    return replace(measured, documents=documents, of_documents=of_documents, also=also)
+
+
+def mean_measure(
+    measures: Sequence[Measure], before: Sequence[Score], after: Sequence[Score], level: float = LEVEL
+) -> Measure:
+    """The mean over the deciding tasks; a single measure is its own mean."""
+    if len(measures) == 1:
+        return measures[0]
+    label = f"mean of {', '.join(Path(measured.name).name for measured in measures)}"
+    return _measure(TOTAL, label, "deciding", TOTAL, before, after, level)
+
+
+def _measure(
+    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score], level: float
+) -> Measure:
+    comparison = compare_averages(after, before, level=level)
+    before_interval, after_interval = average_interval(before), average_interval(after)
+    values = [sum(score.value for score in scores) / len(scores) for scores in (before, after)]
+    widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
+    return Measure(
+        name=name,
+        label=label,
+        part=part,
+        metric=metric,
+        items=sum(len(score.items) for score in before),
+        before=values[0],
+        before_low=before_interval[0],
+        before_high=before_interval[1],
+        after=values[1],
+        after_low=after_interval[0],
+        after_high=after_interval[1],
+        difference=comparison.difference,
+        low=max(comparison.low, -widest),
+        high=min(comparison.high, widest),
+        p=comparison.p,
+        level=level,
+        clusters=comparison.clusters,
+        effective=comparison.effective,
+        equivalent=comparison.effective >= LEAST_CLUSTERS and is_within(after, before, EQUIVALENT),
+    )
+
+
+def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory, *, label_free: bool = False) -> Power:
+    """What the tasks that decide can show, at the level that the next verdict on them will have."""
+    scores, level = main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks))
+    return power_of(scores, level, label_free=label_free)
+
+
+def refuse_no_room(power: Power, where: str) -> None:
+    """Stop before anything is trained, if nothing could be shown."""
+    if power.note == NO_ROOM:
+        other = option("against", "SET")
+        fix = f"add rows that the base gets wrong, name another set ({other}), or train anyway: {option('force', True)}"
+        raise NothingToGain(where, power.note, "", fix)
+
+
+def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = False) -> Power:
+    """What test rows can show, from the scores of the base alone; without labels, no gain."""
+    clusters, effective = count_clusters(base), effective_clusters(base)
+    gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
+    note = _why_nothing(base, gain, clusters, effective) or (ONLY_WORSE if label_free else "")
+    return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
+
+
+def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
+    if effective < LEAST_CLUSTERS:
+        few, other = few_clusters(clusters, effective), option("against", "SET")
+        return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
+    if all(score.value >= HIGHEST for score in base):
+        return NO_ROOM
+    if gain is None:
+        return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
+    return ""
+
+
+def power_line(power: Power) -> str:
+    """What the test rows can show, in words."""
+    if power.gain is None:
+        return power.note
+    rows = f"the test rows ({power.clusters:,} clusters)"
+    level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
+    return f"{rows} have {power.probability:.0%} power to detect a gain of {power.gain:.1f} points{level}"
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Which use of the test rows this is, from 1, and the hash of their content."""
+
+    number: int
+    sha256: str
+
+
+def record_use(tasks: Sequence[Task], model: str, other: str) -> Uses:
+    """Record that a model, by its fingerprint, is tested against another one; before it is, so that a crash counts too.
+
+    A model that is compared with itself shows nothing, so that is no use.
+    """
+    content = hashlib.sha256(str(sorted(_asked(tasks))).encode()).hexdigest()
+    if model == other:
+        return Uses(max(1, earlier_uses(tasks)), content)
+    path = _folder() / f"{hashlib.sha256(f'{content} {model} {other}'.encode()).hexdigest()[:32]}.json"
+    if known := _read(path):
+        return Uses(known["number"], content)
+    number = 1 + earlier_uses(tasks)
+    try:
+        write_record(path, {"number": number, "sha256": content, "model": model, "asked": sorted(_asked(tasks))})
+    except (OSError, DiskError) as error:
+        note(f"uses of the test rows cannot be counted in {path.parent}: {error}")
+    return Uses(number, content)
+
+
+def earlier_uses(tasks: Sequence[Task]) -> int:
+    """How many models have been tested on these rows; asking is no use."""
+    asked = _asked(tasks)
+    return sum(_is_same(asked, set(record["asked"])) for record in _records(_folder()))
+
+
+def _folder() -> Path:
+    return cache_folder() / FOLDER
+
+
+def _asked(tasks: Sequence[Task]) -> set[int]:
+    """Hashes of what the tasks ask, or of their texts if they do not say; case and punctuation do not matter."""
+    texts = [" ".join(item) for task in tasks for item in task.items or zip(*task.texts.values(), strict=False)]
+    return {int(key) for key in forms(pa.array(texts, pa.large_string()))[-1]}
+
+
+def _is_same(asked: set[int], other: set[int]) -> bool:
+    return bool(asked and other) and len(asked & other) > SAME * min(len(asked), len(other))
+
+
+def _records(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.json")):
+        if record := _read(path):
+            yield record
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_record(path, "") if path.is_file() else None
+    except DamagedFile:
+        note(f"{path} is damaged and is not counted")
+        return None

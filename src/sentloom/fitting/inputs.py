@@ -1,4 +1,4 @@
-"""Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
+"""The inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
 import re
 from collections import Counter
@@ -37,8 +37,9 @@ LEAST_ROWS = 60  # distinct rows: 25 of them test, and the others are enough to 
 LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
 FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would show nothing
 SHOWN_LABELS = 5
-ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")  # read if they are there,
-LANGUAGE_COLUMNS = ("language", "lang")  # and these
+# Columns that are read if they are there: they connect rows, or say the language of each.
+ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")
+LANGUAGE_COLUMNS = ("language", "lang")
 KIND = re.compile(r"^[a-z]+:")  # what a file is scored as: retrieval:FILE
 RECIPES = (".yaml", ".yml")  # files that are no data
 SMALL = 20_000_000  # bytes of a file that is read twice, so that something is said about it at once
@@ -84,8 +85,8 @@ class FitInput:
         """Languages and their shares of the texts of all columns, the largest first, undetermined texts last."""
         known = [shares for shares in self.column_shares.values() if shares]
         codes = dict.fromkeys(code for shares in known for code in shares)
-        found = {code: sum(shares.get(code, 0.0) for shares in known) / len(known) for code in codes}
-        return dict(sorted(found.items(), key=lambda item: (item[0] == UNDETERMINED, -item[1])))
+        means = {code: sum(shares.get(code, 0.0) for shares in known) / len(known) for code in codes}
+        return dict(sorted(means.items(), key=lambda item: (item[0] == UNDETERMINED, -item[1])))
 
     @property
     def words(self) -> float:
@@ -118,10 +119,10 @@ def sources_of(request: "Request") -> list[InputSource]:
             for name in request.data
         ]
     return [
-        InputSource(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
+        InputSource(name, request.shape, roles, f"{request.label(name)}: {roles['label']}", str(roles["label"]))
         for name in request.data
-        for one in columns
-        if one
+        for roles in columns
+        if roles
     ]
 
 
@@ -147,10 +148,10 @@ def first_look(
     if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
         return ""
     source = InputSource(name, shape, one_label_each(columns)[0])
-    (given,) = look([source], allow, groups=(*ID_COLUMNS, *groups))
-    refuse_unknown_groups(groups, [given])
-    refuse_too_little(given)
-    return _main_facts(given)
+    (fit_input,) = look([source], allow, groups=(*ID_COLUMNS, *groups))
+    refuse_unknown_groups(groups, [fit_input])
+    refuse_too_little(fit_input)
+    return _main_facts(fit_input)
 
 
 def read_inputs(sources: Sequence[InputSource], request: "Request", log: "Log") -> list[FitInput]:
@@ -158,9 +159,9 @@ def read_inputs(sources: Sequence[InputSource], request: "Request", log: "Log") 
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
     refuse_unknown_groups(request.group, inputs)
-    for one in inputs:
-        refuse_too_little(one)
-        for line in describe_input(one):
+    for fit_input in inputs:
+        refuse_too_little(fit_input)
+        for line in describe_input(fit_input):
             log(line)
     return inputs
 
@@ -174,24 +175,24 @@ def look(
     both an entailment and a contradiction is reduced to its entailments, and texts with titles are pairs of both.
     """
     inputs: list[FitInput] = []
-    for one in sources:
+    for source in sources:
         titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
-        read = _open(one, groups, allow, titles)
+        read = _open(source, groups, allow, titles)
         paired = titled_pairs(read) if titles and read.shape is Shape.TEXTS else read
         inspection, (data, report) = inspect(read), clean(paired, CleanSettings())
         entails = data.shape is Shape.NLI and ENTAILMENT in inspection.labels
         if as_pairs and entails and _has_few_triplets(data):
             data = pairs_from_nli(data)
-        name = one.label or one.name
-        used = {other.label_column for other in sources if other.name == one.name}  # by the inputs of the same file
+        name = source.label or source.name
+        used = {other.label_column for other in sources if other.name == source.name}  # by the inputs of the same file
         data = replace(data, ignored=tuple(column for column in data.ignored if column not in used))
-        if not one.label_column:
+        if not source.label_column:
             _refuse_same_rows(name, data, inputs)
         shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
         connecting = tuple(name for name in groups if name in data.table.column_names)
-        count = len(read) + sum(read.lost.values()) + sum(one.lost.values())
-        lost = Counter(one.lost) + Counter(data.lost) + Counter(report.reasons)
-        inputs.append(FitInput(name, data, inspection, shares, connecting, one.label_column, count, dict(lost)))
+        count = len(read) + sum(read.lost.values()) + sum(source.lost.values())
+        lost = Counter(source.lost) + Counter(data.lost) + Counter(report.reasons)
+        inputs.append(FitInput(name, data, inspection, shares, connecting, source.label_column, count, dict(lost)))
     return inputs
 
 
@@ -215,9 +216,9 @@ def titled_pairs(data: Dataset) -> Dataset:
     titled = np.array([bool(title) for title in titles])
     if titled.mean() < TITLED:
         return data.derive(data.table.drop_columns([TITLE]), "without titles")
-    some = data.select(titled)
-    table = some.table.rename_columns([PAIR_NAMES.get(name, name) for name in some.table.column_names])
-    pairs = some.derive(table, "titles and texts as pairs", Shape.PAIRS)
+    with_title = data.select(titled)
+    table = with_title.table.rename_columns([PAIR_NAMES.get(name, name) for name in with_title.table.column_names])
+    pairs = with_title.derive(table, "titles and texts as pairs", Shape.PAIRS)
     without = {"texts without a title": int((~titled).sum())} if not titled.all() else {}
     used = {"anchor": TITLE, "positive": data.used.get("text", "text")}
     return replace(pairs, used=used, skipped={**data.skipped, **without})
@@ -230,11 +231,12 @@ def is_titled(data: Dataset) -> bool:
 
 def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[FitInput]) -> None:
     """Every column that the user groups rows by must be in some input."""
-    known = [name for one in inputs for name in one.groups]
+    known = [name for fit_input in inputs for name in fit_input.groups]
     for name in groups:
         if name not in known:
-            others = dict.fromkeys(column for one in inputs for column in (*one.data.used.values(), *one.data.ignored))
-            problem = f"there is no column {name!r} in {' or '.join(one.name for one in inputs)}"
+            datas = [fit_input.data for fit_input in inputs]
+            others = dict.fromkeys(column for data in datas for column in (*data.used.values(), *data.ignored))
+            problem = f"there is no column {name!r} in {' or '.join(fit_input.name for fit_input in inputs)}"
             raise InputError(option("group"), problem, f"one of {listed([*others])}", "correct the name")
 
 
@@ -253,7 +255,7 @@ def _has_few_triplets(data: Dataset) -> bool:
 
 def _refuse_same_rows(name: str, data: Dataset, before: Sequence[FitInput]) -> None:
     """Held-out rows that count twice would make a result look more certain than it is."""
-    if same := [one.name for one in before if one.data.sha256 == data.sha256]:
+    if same := [other.name for other in before if other.data.sha256 == data.sha256]:
         raise InputError(name, f"it has the same rows as {same[0]}", "different data", "name it once")
 
 
@@ -261,21 +263,20 @@ def _language_shares(data: Dataset, column: str) -> dict[str, float]:
     return language_shares(sampled_texts(data, column, SAMPLED)) if len(data) else {}
 
 
-def refuse_too_little(given: FitInput) -> None:
+def refuse_too_little(fit_input: FitInput) -> None:
     """Refuse an input that nothing can be learned from or shown on."""
-    hashed, noun, count = sentences(given.data), NOUNS[given.data.shape], given.inspection.rows
+    hashed, noun, count = sentences(fit_input.data), NOUNS[fit_input.data.shape], fit_input.inspection.rows
     rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
     if rows < LEAST_ROWS:
         problem = f"{count:,} {noun}, {rows:,} of them different" if rows < count else f"{count:,} {noun}"
         expected = f"at least {LEAST_ROWS} different ones: some are held out for the test, the rest train"
-        raise InputError(given.name, problem, expected, _give_more(rows, count))
+        raise InputError(fit_input.name, problem, expected, _give_more(rows, count))
     if texts < LEAST_TEXTS:
         problem = f"{rows:,} {noun} with {texts:,} different texts on one side"
         expected = f"at least {LEAST_TEXTS}, so that some of them can be held out"
-        raise InputError(
-            given.name, problem, expected, f"add rows with at least {LEAST_TEXTS - texts:,} other texts on that side"
-        )
-    _refuse_uniform(given)
+        fix = f"add rows with at least {LEAST_TEXTS - texts:,} other texts on that side"
+        raise InputError(fit_input.name, problem, expected, fix)
+    _refuse_uniform(fit_input)
 
 
 def _give_more(rows: int, count: int) -> str:
@@ -283,40 +284,41 @@ def _give_more(rows: int, count: int) -> str:
     return f"{repeated}add at least {LEAST_ROWS - rows:,} more; a few thousand rows are a good start"
 
 
-def _refuse_uniform(given: FitInput) -> None:
+def _refuse_uniform(fit_input: FitInput) -> None:
     """A single class, a single score, or no entailment says nothing about which texts belong together."""
-    labels, scores = given.inspection.labels, given.inspection.scores
-    if given.data.shape is Shape.NLI and ENTAILMENT not in labels:
+    labels, scores = fit_input.inspection.labels, fit_input.inspection.scores
+    if fit_input.data.shape is Shape.NLI and ENTAILMENT not in labels:
         problem, expected = f"the labels are {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
-    elif given.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
+    elif fit_input.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
         problem, expected = f"there is only one label, {', '.join(labels)}", "two labels or more"
-    elif given.data.shape is Shape.CLASSIFICATION and max(labels.values()) < 2:
+    elif fit_input.data.shape is Shape.CLASSIFICATION and max(labels.values()) < 2:
         problem, expected = f"each of the {len(labels):,} labels occurs in one row only", "at least two rows per label"
     elif scores is not None and scores.least == scores.most:
         problem, expected = f"there is only one score, {scores.least:g}", "scores that differ"
     else:
         return
-    raise InputError(given.name, problem, expected, "label more rows, or give the texts alone as a file of sentences")
+    fix = "label more rows, or give the texts alone as a file of sentences"
+    raise InputError(fit_input.name, problem, expected, fix)
 
 
-def describe_input(given: FitInput) -> list[str]:
+def describe_input(fit_input: FitInput) -> list[str]:
     """What an input holds: one line with the main facts, and one more for everything else worth knowing."""
-    found, data = given.inspection, given.data
-    lines = [", ".join([_main_facts(given), _median(found), _repeated(found)])]
-    if len(data) < found.rows and not _is_entailments(given):
+    inspection, data = fit_input.inspection, fit_input.data
+    lines = [", ".join([_main_facts(fit_input), _median(inspection), _repeated(inspection)])]
+    if len(data) < inspection.rows and not _is_entailments(fit_input):
         twins = " and rows whose two sides are the same text" if data.shape in TWO_SIDED else ""
         lines.append(f"{len(data):,} rows are used, without repeated rows{twins}")
-    return [*lines, *_notes(given)]
+    return [*lines, *_notes(fit_input)]
 
 
-def _main_facts(given: FitInput) -> str:
-    head = f"{given.name}: {given.inspection.rows:,} {NOUNS[given.data.shape]}{_columns(given.data)}"
-    return f"{head}, {_languages(given)}"
+def _main_facts(fit_input: FitInput) -> str:
+    head = f"{fit_input.name}: {fit_input.inspection.rows:,} {NOUNS[fit_input.data.shape]}{_columns(fit_input.data)}"
+    return f"{head}, {_languages(fit_input)}"
 
 
-def _is_entailments(given: FitInput) -> bool:
+def _is_entailments(fit_input: FitInput) -> bool:
     """Whether NLI data was reduced to its entailments; the other rows are reported as skipped."""
-    return bool(given.inspection.labels) and given.data.shape is Shape.PAIRS
+    return bool(fit_input.inspection.labels) and fit_input.data.shape is Shape.PAIRS
 
 
 def _columns(data: Dataset) -> str:
@@ -324,24 +326,24 @@ def _columns(data: Dataset) -> str:
     return f" ({', '.join(data.used.values())})" if data.shape is not Shape.TEXTS and data.used else ""
 
 
-def _languages(given: FitInput) -> str:
+def _languages(fit_input: FitInput) -> str:
     """The language of the columns, such as "English and German"; for mixed languages their shares."""
-    if any(recognised(shares) and main_language(shares) is None for shares in given.column_shares.values()):
-        named = shares_in_words(given.shares)
+    if any(recognised(shares) and main_language(shares) is None for shares in fit_input.column_shares.values()):
+        named = shares_in_words(fit_input.shares)
         return f"mixed languages: {named}" if "," in named else f"mostly {named}"
-    known = dict.fromkeys(code for code in given.languages.values() if code)
+    known = dict.fromkeys(code for code in fit_input.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 
 
-def _median(found: Inspection) -> str:
-    medians = dict.fromkeys(f"{one.distribution.median:.0f}" for one in found.lengths)
+def _median(inspection: Inspection) -> str:
+    medians = dict.fromkeys(f"{column.distribution.median:.0f}" for column in inspection.lengths)
     return f"median {' and '.join(medians)} words"
 
 
-def _repeated(found: Inspection) -> str:
-    if not found.duplicate_rows:
+def _repeated(inspection: Inspection) -> str:
+    if not inspection.duplicate_rows:
         return "no repeated rows"
-    return f"{percent(found.duplicate_rows / found.rows)} repeated rows"
+    return f"{percent(inspection.duplicate_rows / inspection.rows)} repeated rows"
 
 
 def percent(share: float) -> str:
@@ -349,35 +351,36 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
-def _notes(given: FitInput) -> Iterator[str]:
-    found, near = given.inspection, given.inspection.near_duplicates
-    if close := near.repeats - (found.duplicate_rows if near.whole else 0):
+def _notes(fit_input: FitInput) -> Iterator[str]:
+    inspection, near = fit_input.inspection, fit_input.inspection.near_duplicates
+    if close := near.repeats - (inspection.duplicate_rows if near.whole else 0):
         of = "the rows" if near.whole else f"a sample of {near.sampled:,} rows"
         what = "nearly repeat another one" if near.whole else "repeat or nearly repeat another one"
         yield f"{percent(close / near.sampled)} of {of} {what}"
-    if found.labels:
-        shown = ", ".join(f"{label} {count:,}" for label, count in list(found.labels.items())[:SHOWN_LABELS])
-        more = len(found.labels) - SHOWN_LABELS
+    if inspection.labels:
+        shown = ", ".join(f"{label} {count:,}" for label, count in list(inspection.labels.items())[:SHOWN_LABELS])
+        more = len(inspection.labels) - SHOWN_LABELS
         yield f"labels: {shown}" + (f" and {more:,} more" if more > 0 else "")
-        if _is_entailments(given):
+        if _is_entailments(fit_input):
             few = f"fewer than {FEWEST_TRIPLETS} entailments have a contradiction of the same premise"
             yield f"{few}, so only the entailments are used, as pairs"
-    if found.scores:
-        yield f"scores from {found.scores.least:g} to {found.scores.most:g}"
-    if given.data.ignored:
-        yield f"columns not used: {listed(given.data.ignored)}"
-    yield from given.data.notes
-    yield from describe_unusable(given)
-    yield from (f"skipped: {count:,} {what}" for what, count in given.data.skipped.items())
-    yield from (f"{one.what}: {one.rows:,} rows, first at {one.example}" for one in found.findings if one.example)
+    if inspection.scores:
+        yield f"scores from {inspection.scores.least:g} to {inspection.scores.most:g}"
+    if fit_input.data.ignored:
+        yield f"columns not used: {listed(fit_input.data.ignored)}"
+    yield from fit_input.data.notes
+    yield from describe_unusable(fit_input)
+    yield from (f"skipped: {count:,} {what}" for what, count in fit_input.data.skipped.items())
+    faults = (fault for fault in inspection.findings if fault.example)
+    yield from (f"{fault.what}: {fault.rows:,} rows, first at {fault.example}" for fault in faults)
 
 
-def describe_unusable(given: FitInput) -> list[str]:
+def describe_unusable(fit_input: FitInput) -> list[str]:
     """How many rows cannot be used, why, and where the first of them are."""
-    data = given.data
+    data = fit_input.data
     if not data.left_out:
         return []
-    whole = data.left_out + given.inspection.rows
+    whole = data.left_out + fit_input.inspection.rows
     return [
         f"{data.left_out:,} of {whole:,} rows cannot be used and are left out: {'; '.join(map(str, data.irregular))}"
     ]

@@ -1,4 +1,9 @@
-"""What the clock makes of a plan: the share of time that a run gets, where its decay begins, and what is dropped."""
+"""Making the data of all routes before the race: views, mined negatives and what a writer writes.
+
+What comes of it bounds how long a route trains, and a route whose data is too little or too late is skipped. Making is
+under the clock, as the race is: the share of time that a run gets, where its decay begins and which runs are dropped
+are decided here for both.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,117 +25,14 @@ from sentloom.fitting.routes import FEWEST_NEGATIVES, Route, batch_size
 from sentloom.progress import OutOfTime
 from sentloom.training.optimizers import stable_steps, total_steps
 
-GRACE = 5.0  # seconds for up to ten steps before the decay, however late it is
-LEAST_SHARE = 0.25  # of its planned training that a run must have time for, or it is dropped
-SECONDS = Budget(1.0, None)  # of whatever size: costs are in seconds
-
-
-def seconds_of(plan: FitPlan, number: int) -> dict[str, float]:
-    """What the run of each route in one round (from 0) is expected to take."""
-    return round_costs(plan.rungs, number, plan.paces, SECONDS)
-
-
-def time_share(plan: FitPlan, number: int, names: Sequence[str], left: float) -> float:
-    """The share of the seconds left that the first of these runs of a round (from 0) may take, by expected cost."""
-    costs = {name: cost for name, cost in seconds_of(plan, number).items() if name in names}
-    later = [
-        most_expensive({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
-        for at, rung in enumerate(plan.rungs)
-        if at > number
-    ]
-    whole = sum(costs.values()) + sum(later)
-    return left * costs[names[0]] / whole if whole else left
-
-
-def _before(plan: FitPlan, name: str, number: int) -> tuple[int, ...]:
-    return plan.rungs[number - 1].steps.get(name, ()) if number else ()
-
-
-def _quotient(plan: FitPlan, name: str, number: int, share: float) -> float:
-    """How many times its expected training a run has time for."""
-    pace = plan.paces[name]
-    besides = pace.each + (0.0 if number else pace.once)
-    training = sum(pace.training(plan.rungs[number].steps[name], _before(plan, name, number)))
-    return (share - besides) / max(training, 1e-9)
-
-
-def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
-    """Whether a run has time for so little that it is dropped."""
-    return name in plan.paces and _quotient(plan, name, number, share) < LEAST_SHARE
-
-
-def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained.
-
-    What has to be computed before the first step is counted with the first stage.
-    """
-    if name not in plan.paces:
-        return {}
-    pace, steps = plan.paces[name], plan.rungs[number].steps[name]
-    times = max(0.0, _quotient(plan, name, number, share))
-    fresh = pace.fresh(steps, _before(plan, name, number))
-    found: dict[str, float] = {}
-    for one, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
-        stable = new - (total - stable_steps(total, one.settings.decay))
-        before = pace.once - pace.made if not (number or found) else 0.0
-        found[one.name] = before + max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
-    return found
-
-
-def fold_limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """The limits of a run without a fold, which also writes: at least half of the time for the rest is left for it."""
-    rest = seconds_of(plan, number).get(name, 0.0) - plan.paces[name].made if name in plan.paces else 0.0
-    writing = {one.name: share - rest / 2 for one in plan.route(name).makers if writes(one)}
-    return {**writing, **(limits(plan, name, number, share) if math.isfinite(share) else {})}
-
-
-def fold_key(plan: Plan, number: int) -> str:
-    """The name of a training without a fold, which a merged model of it has as well."""
-    trained = (f"{one.name} {one.settings.steps}" for one in plan.stages if one.settings)
-    return f"{plan.base}, {', '.join(trained)}, fold {number}"
-
-
-def writes(one: Stage) -> bool:
-    """Whether a stage makes data with a writer."""
-    return one.MODEL_KIND == "writer" and one.PRODUCES == "dataset"
-
-
-def at_most(one: Stage, lengths: Mapping[str, int]) -> Stage:
-    """A stage with fewer steps, or one that writes for fewer texts, if its name is among the given ones."""
-    if one.name not in lengths:
-        return one
-    if one.settings is not None:
-        return one.model_copy(update={"settings": one.settings.model_copy(update={"steps": lengths[one.name]})})
-    return one.model_copy(update={"options": one.options.model_copy(update={"rows": lengths[one.name]})})
-
-
-def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
-    """The plan if the decay of a stage begins at the step at which it was out of time."""
-    steps = tuple(
-        total_steps(late.step, one.settings.decay) if one.name == late.stage else known
-        for one, known in zip(plan.route(name).training, plan.rungs[number].steps[name], strict=True)
-    )
-    return _with_rung(plan, number, {**plan.rungs[number].steps, name: steps})
-
-
-def without_run(plan: FitPlan, number: int, name: str) -> FitPlan:
-    """The plan without a route from one round on; from the first on, it is skipped."""
-    if number == 0:
-        plan = plan.without(name, "the time ran out before it could be trained", for_time=True)
-    for at in range(number, len(plan.rungs)):
-        plan = _with_rung(plan, at, {route: some for route, some in plan.rungs[at].steps.items() if route != name})
-    return plan
-
-
-def _with_rung(plan: FitPlan, number: int, steps: Mapping[str, tuple[int, ...]]) -> FitPlan:
-    changed = [replace(rung, steps=steps) if at == number else rung for at, rung in enumerate(plan.rungs)]
-    return replace(plan, rungs=tuple(changed))
-
-
 FEWEST_KEPT = 25  # rows that a writer's filters kept: with fewer, a route is not worth it
 LATE = "the time ran out before its data was made"
 TOKEN_LIMIT = "The token limit was reached"
 NO_TOKENS = "the token limit was reached before anything was written for it"
+
+GRACE = 5.0  # seconds for up to ten steps before the decay, however late it is
+LEAST_SHARE = 0.25  # of its planned training that a run must have time for, or it is dropped
+SECONDS = Budget(1.0, None)  # of any size: with it, costs are in seconds
 
 
 @dataclass
@@ -145,7 +47,7 @@ class Making:
     log: Log
 
     def run(self) -> FitPlan:
-        """Make the data of all routes: what comes of it bounds their length, and little is not worth it."""
+        """Make the data of all routes: what comes of it bounds their length, and a route with too little is skipped."""
         for route in self.plan.routes:
             if route.makers and route.name not in self.plan.made:
                 self._make(route)
@@ -153,15 +55,15 @@ class Making:
         return self.plan
 
     def _make(self, route: Route) -> None:
-        found = self._rows_or_reason(route)
-        if isinstance(found, str):
-            self.log(f"{route.name} is skipped: {found}")
-            self._change(self.plan.without(route.name, found, for_time=found == LATE))
+        rows = self._rows_or_reason(route)
+        if isinstance(rows, str):
+            self.log(f"{route.name} is skipped: {rows}")
+            self._change(self.plan.without(route.name, rows, for_time=rows == LATE))
             return
         route = self.plan.route(route.name)  # which may write less now
-        pace = bounded(self.plan.paces[route.name], route, found, self.plan.trainings)
+        pace = bounded(self.plan.paces[route.name], route, rows, self.plan.trainings)
         plan = replace(self.plan, paces={**self.plan.paces, route.name: pace}, made=(*self.plan.made, route.name))
-        self._change(plan.with_route(_fitting(route, found)))
+        self._change(plan.with_route(_fitting(route, rows)))
 
     def _rows_or_reason(self, route: Route) -> int | str:
         """How many rows a route can learn from, or why it is skipped."""
@@ -187,7 +89,7 @@ class Making:
         *_, last = route.makers
         plan = Plan("making", route.base or self.request.base_paths[0], route.makers, seeds=(self.request.seed,))
         several = self.accelerator.num_processes > 1  # of which one makes the data, and the others wait for it
-        limits = {} if several else {one.name: limit for one in route.makers}
+        limits = {} if several else {stage.name: limit for stage in route.makers}
         try:
             (runner,) = prepare([plan], self.request.folder, self.accelerator, self.log, limits)
             runner.run()
@@ -198,14 +100,14 @@ class Making:
             few = f"the filters kept {len(made):,} rows of what was written, and it needs {FEWEST_KEPT}"
             return len(made) if len(made) >= FEWEST_KEPT else few
         if last.method == "mine":
-            found = sum(map(bool, made.column("negatives").to_pylist()))
-            few = f"hard negatives were found for {found:,} pairs, and it needs {FEWEST_NEGATIVES}"
-            return len(made) if found >= FEWEST_NEGATIVES else few
+            mined = sum(map(bool, made.column("negatives").to_pylist()))
+            few = f"hard negatives were found for {mined:,} pairs, and it needs {FEWEST_NEGATIVES}"
+            return len(made) if mined >= FEWEST_NEGATIVES else few
         return len(made)
 
     def _stopped(self, route: Route, early: WritingStopped) -> Route:
         """The route that writes no more than there is; in the plan, with a line for the report, before it is used."""
-        route = replace(route, stages=tuple(at_most(one, {early.stage: early.rows}) for one in route.stages))
+        route = replace(route, stages=tuple(at_most(stage, {early.stage: early.rows}) for stage in route.stages))
         line, plan = writing_line(route.name, early), self.plan
         if not early.late:
             plan = plan.warned(f"{TOKEN_LIMIT}: {line}.", self.log)
@@ -243,27 +145,129 @@ def _doing(route: Route) -> str:
     return "Mining" if route.makers[-1].method == "mine" else "Making views"
 
 
-def _learns_from_made(one: Train, route: Route) -> bool:
-    """Views are as many as their texts, and count as these."""
-    return bool({*one.references()} & {maker.name for maker in route.makers if maker.MODEL_KIND})
-
-
 def _fitting(route: Route, rows: int) -> Route:
     """The route with smaller batches where what is learned from is little."""
-    learning = (one for one in route.training if _learns_from_made(one, route))
-    return route.with_training(_with_smaller_batch(one, rows) for one in learning)
+    learning = (stage for stage in route.training if _learns_from_made(stage, route))
+    return route.with_training(_with_smaller_batch(stage, rows) for stage in learning)
 
 
 def bounded(pace: Pace, route: Route, rows: int, trainings: int) -> Pace:
     """The pace of a route whose data is there, except that of folds: no more steps than the rows are good for."""
     most = [
-        most_steps(_with_smaller_batch(one, rows), Shape.TRIPLETS, rows) if _learns_from_made(one, route) else known
-        for one, known in zip(route.training, pace.most, strict=True)
+        most_steps(_with_smaller_batch(stage, rows), Shape.TRIPLETS, rows) if _learns_from_made(stage, route) else known
+        for stage, known in zip(route.training, pace.most, strict=True)
     ]
     paid = pace.made if trainings == 1 else 0.0
     return replace(pace, once=pace.once - paid, made=pace.made - paid, most=tuple(most))
 
 
-def _with_smaller_batch(one: Train, rows: int) -> Train:
-    batch = min(one.settings.batch, batch_size(rows))
-    return one.model_copy(update={"settings": one.settings.model_copy(update={"batch": batch})})
+def _with_smaller_batch(stage: Train, rows: int) -> Train:
+    batch = min(stage.settings.batch, batch_size(rows))
+    return stage.model_copy(update={"settings": stage.settings.model_copy(update={"batch": batch})})
+
+
+def _learns_from_made(stage: Train, route: Route) -> bool:
+    """Whether a stage learns from what a model made; views do not count, as they are as many as their texts."""
+    return bool({*stage.references()} & {maker.name for maker in route.makers if maker.MODEL_KIND})
+
+
+def seconds_of(plan: FitPlan, number: int) -> dict[str, float]:
+    """What the run of each route in one round (from 0) is expected to take."""
+    return round_costs(plan.rungs, number, plan.paces, SECONDS)
+
+
+def time_share(plan: FitPlan, number: int, names: Sequence[str], left: float) -> float:
+    """The share of the seconds left that the first of these runs of a round (from 0) may take, by expected cost."""
+    costs = {name: cost for name, cost in seconds_of(plan, number).items() if name in names}
+    later = [
+        most_expensive({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
+        for at, rung in enumerate(plan.rungs)
+        if at > number
+    ]
+    whole = sum(costs.values()) + sum(later)
+    return left * costs[names[0]] / whole if whole else left
+
+
+def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
+    """Whether a run has time for so little that it is dropped."""
+    return name in plan.paces and _quotient(plan, name, number, share) < LEAST_SHARE
+
+
+def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
+    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained.
+
+    What has to be computed before the first step is counted with the first stage.
+    """
+    if name not in plan.paces:
+        return {}
+    pace, steps = plan.paces[name], plan.rungs[number].steps[name]
+    times = max(0.0, _quotient(plan, name, number, share))
+    fresh = pace.fresh(steps, _before(plan, name, number))
+    seconds_by_stage: dict[str, float] = {}
+    for stage, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
+        stable = new - (total - stable_steps(total, stage.settings.decay))
+        before = pace.once - pace.made if not (number or seconds_by_stage) else 0.0
+        seconds_by_stage[stage.name] = before + max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
+    return seconds_by_stage
+
+
+def fold_limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
+    """The limits of a run without a fold, which also writes: at least half of the time for the rest is left for it."""
+    rest = seconds_of(plan, number).get(name, 0.0) - plan.paces[name].made if name in plan.paces else 0.0
+    writing = {stage.name: share - rest / 2 for stage in plan.route(name).makers if writes(stage)}
+    return {**writing, **(limits(plan, name, number, share) if math.isfinite(share) else {})}
+
+
+def _quotient(plan: FitPlan, name: str, number: int, share: float) -> float:
+    """How many times its expected training a run has time for."""
+    pace = plan.paces[name]
+    besides = pace.each + (0.0 if number else pace.once)
+    training = sum(pace.training(plan.rungs[number].steps[name], _before(plan, name, number)))
+    return (share - besides) / max(training, 1e-9)
+
+
+def _before(plan: FitPlan, name: str, number: int) -> tuple[int, ...]:
+    return plan.rungs[number - 1].steps.get(name, ()) if number else ()
+
+
+def fold_key(plan: Plan, number: int) -> str:
+    """The name of a training without a fold, which a merged model of it has as well."""
+    trained = (f"{stage.name} {stage.settings.steps}" for stage in plan.stages if stage.settings)
+    return f"{plan.base}, {', '.join(trained)}, fold {number}"
+
+
+def writes(stage: Stage) -> bool:
+    """Whether a stage makes data with a writer."""
+    return stage.MODEL_KIND == "writer" and stage.PRODUCES == "dataset"
+
+
+def at_most(stage: Stage, lengths: Mapping[str, int]) -> Stage:
+    """A stage with fewer steps, or one that writes for fewer texts, if `lengths` has its name."""
+    if stage.name not in lengths:
+        return stage
+    if stage.settings is not None:
+        return stage.model_copy(update={"settings": stage.settings.model_copy(update={"steps": lengths[stage.name]})})
+    return stage.model_copy(update={"options": stage.options.model_copy(update={"rows": lengths[stage.name]})})
+
+
+def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
+    """The plan if the decay of a stage begins at the step at which it was out of time."""
+    steps = tuple(
+        total_steps(late.step, stage.settings.decay) if stage.name == late.stage else known
+        for stage, known in zip(plan.route(name).training, plan.rungs[number].steps[name], strict=True)
+    )
+    return _with_rung(plan, number, {**plan.rungs[number].steps, name: steps})
+
+
+def without_run(plan: FitPlan, number: int, name: str) -> FitPlan:
+    """The plan without a route from one round on; from the first on, it is skipped."""
+    if number == 0:
+        plan = plan.without(name, "the time ran out before it could be trained", for_time=True)
+    for at in range(number, len(plan.rungs)):
+        plan = _with_rung(plan, at, {route: steps for route, steps in plan.rungs[at].steps.items() if route != name})
+    return plan
+
+
+def _with_rung(plan: FitPlan, number: int, steps: Mapping[str, tuple[int, ...]]) -> FitPlan:
+    changed = [replace(rung, steps=steps) if at == number else rung for at, rung in enumerate(plan.rungs)]
+    return replace(plan, rungs=tuple(changed))

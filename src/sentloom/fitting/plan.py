@@ -1,6 +1,8 @@
-"""The reference: the base that the winner has to beat, which is the best one on the validation rows.
+"""The plan of a fit: its routes, what they cost, how long they train, and how much of the budget the end needs.
 
-It need not be the one that the winner started from: being better than a weak base is no reason to use a model.
+It is made once, before anything is trained, and names the reference: the base that the winner has to beat, which is the
+best one on the validation rows. The winner need not have started from it: being better than a weak base is no reason to
+use a model.
 """
 
 import hashlib
@@ -18,8 +20,19 @@ from sentloom.evaluation.task import Score, Task
 from sentloom.files import read_record, write_record
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base, find_teacher
-from sentloom.fitting.budget import Pace, Rung, TimedRoute, Timer, affordable, limited, round_costs, rungs
-from sentloom.fitting.clock import Clock, Speed, measure_speed
+from sentloom.fitting.budget import (
+    Pace,
+    Rung,
+    Speed,
+    TimedRoute,
+    Timer,
+    affordable,
+    limited,
+    measure_speed,
+    round_costs,
+    rungs,
+)
+from sentloom.fitting.clock import Clock
 from sentloom.fitting.gate import expected_power, refuse_no_room
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget, Log, Request
@@ -29,30 +42,11 @@ from sentloom.fitting.tasks import PANEL_TEXTS, Candidates, affordable_candidate
 from sentloom.fitting.verify import probing_time
 from sentloom.progress import note
 
-
-def strongest(bases: Sequence[Base], prepared: Prepared, memory: Memory) -> Base:
-    """The base with the best mean score on the validation rows or folds; among equals the first."""
-    return bases[0] if len(bases) == 1 else max(bases, key=lambda one: mean_score(one, prepared, memory))
-
-
-def mean_score(base: Base, prepared: Prepared, memory: Memory) -> float:
-    """The mean of the main scores of a base on what chooses among the runs."""
-    found = choosing_scores(base, prepared, memory)
-    return sum(score.value for score in found) / len(found)
-
-
-def choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
-    """The main scores of a base on the validation rows, or on the folds."""
-    if prepared.folds:
-        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
-    return main_scores(base.encoder, prepared.choosing, memory)
-
-
-REVISION = 16  # raised when the same inputs would lead to another plan
+REVISION = 17  # raised when the same inputs would lead to another plan
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
-WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one
-WATCH_SHARE = 0.05  # of a time budget is set aside for that; it is left out where that is not enough
+WATCHED_MODELS = 3  # scored on what decides nothing: the base, the best trained model and the best merged one
+WATCH_SHARE = 0.05  # of a time budget is set aside for that; what does not fit is left out
 REPORTING = 4.0  # seconds for figures and files
 
 
@@ -74,15 +68,15 @@ class FitPlan:
     reference: str = ""  # the path of the base that the winner has to beat
     merges: int = 0  # merged models that are scored after the last round
     ending: float = 0.0  # seconds for everything after the last round
-    testing: float = 0.0  # of them, for the winner on the test rows,
-    each: float = 0.0  # if a text takes so many
-    trainings: int = 1  # of every run: one, and one without each fold
-    begun: tuple[tuple[str, int], ...] = ()  # runs (route, round) that the clock did not drop; a resumed fit runs them
-    merged: int = 0  # merged models that it did not drop
-    measured: Mapping[str, bool] = field(default_factory=dict)  # at the end: what, and whether there is time for it
-    changes: tuple[str, ...] = ()  # what it shortened or dropped
+    testing: float = 0.0  # the part of `ending` for the winner on the test rows
+    seconds_per_text: float = 0.0  # as measured before; the slowest base counts
+    trainings: int = 1  # of every run: one on all rows, and one without each fold
+    kept: tuple[tuple[str, int], ...] = ()  # runs (route, round) that the clock did not drop; a resumed fit runs them
+    merged: int = 0  # merged models that the clock did not drop
+    measured: Mapping[str, bool] = field(default_factory=dict)  # what the end may measure: whether there is time for it
+    changes: tuple[str, ...] = ()  # what the clock shortened or dropped
     made: tuple[str, ...] = ()  # routes whose data has been made
-    shorter: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # trainings on folds: steps or rows by stage
+    fold_lengths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by training and stage: steps or rows
     warnings: tuple[str, ...] = ()  # what else is less than planned, for the report
 
     def route(self, name: str) -> Route:
@@ -106,14 +100,14 @@ class FitPlan:
 
     def without(self, name: str, why: str, *, for_time: bool = False) -> "FitPlan":
         """The plan without a route, and why it is skipped."""
-        routes = tuple(one for one in self.routes if one.name != name)
+        routes = tuple(route for route in self.routes if route.name != name)
         paces = {route: pace for route, pace in self.paces.items() if route != name}
         skipped = (*self.skipped, SkippedRoute(name, why, for_time))
         return replace(self, routes=routes, paces=paces, skipped=skipped)
 
     def with_route(self, route: Route) -> "FitPlan":
         """The plan with a route in place of the one of its name."""
-        return replace(self, routes=tuple(route if one.name == route.name else one for one in self.routes))
+        return replace(self, routes=tuple(route if known.name == route.name else known for known in self.routes))
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
@@ -138,7 +132,7 @@ def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> 
     return {
         "revision": REVISION,
         "folder": str(request.folder.resolve()),  # the stages of a plan name it
-        "data": [given.data.sha256 for given in prepared.inputs],
+        "data": [fit_input.data.sha256 for fit_input in prepared.inputs],
         "recipe": prepared.recipe and prepared.recipe.sha256,
         "bases": [base.encoder.fingerprint() for base in bases],
         "budget": request.budget,
@@ -175,15 +169,15 @@ def new_plan(
         return FitPlan(inputs, own, (), {}, 0.0, only, power=power, reference=bases[0].path)
     budget = training_budget(request, prepared)
     speeds = [measure_speed(base.encoder, prepared.texts) for base in bases] if budget.seconds is not None else []
-    each = max((one.each for one in speeds), default=0.0)
-    candidates = affordable_candidates(each, budget)
+    per_text = max((speed.each for speed in speeds), default=0.0)
+    candidates = affordable_candidates(per_text, budget)
     prepared = prepared.searching(candidates)
     reference = strongest(bases, prepared, memory)
     clock.lap("scoring the base")
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
-    scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
+    scoring = max(clock.lap("scoring the base"), per_text * text_count(prepared.choosing))
     power = _power(reference, request, prepared, memory)
-    testing = max(clock.lap("scoring the base"), each * untested_texts(prepared))
+    testing = max(clock.lap("scoring the base"), per_text * untested_texts(prepared))
     ending = testing + watching_time(speeds, prepared, budget, reference.encoder.dimension) + REPORTING
     teacher = None
     if request.teacher_path:
@@ -195,20 +189,38 @@ def new_plan(
     timer = Timer(reference.path, request.seed, accelerator, scoring)
     timed, not_timed = choose_routes(routes, timer, budget, ending, clock, log, 1 + len(prepared.folds))
     skipped = [*skipped, *not_timed]
-    chosen = tuple(one.route for one in timed)
+    chosen = tuple(timed_route.route for timed_route in timed)
     refuse_no_route(chosen, skipped)
     scoring += timer.loading
     merges = affordable_merges(scoring, budget)
     parts = (inputs, chosen, tuple(skipped), _paces(timed), scoring, (), candidates, power)
     plan = FitPlan(*parts, reference.path, merges, ending=ending + merges * scoring, trainings=1 + len(prepared.folds))
-    return replace(plan, testing=testing, each=each)
+    return replace(plan, testing=testing, seconds_per_text=per_text)
+
+
+def strongest(bases: Sequence[Base], prepared: Prepared, memory: Memory) -> Base:
+    """The base with the best mean score on the validation rows or folds; among equals the first."""
+    return bases[0] if len(bases) == 1 else max(bases, key=lambda base: mean_score(base, prepared, memory))
+
+
+def mean_score(base: Base, prepared: Prepared, memory: Memory) -> float:
+    """The mean of the main scores of a base on what chooses among the runs."""
+    scores = choosing_scores(base, prepared, memory)
+    return sum(score.value for score in scores) / len(scores)
+
+
+def choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
+    """The main scores of a base on the validation rows, or on the folds."""
+    if prepared.folds:
+        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
+    return main_scores(base.encoder, prepared.choosing, memory)
 
 
 def _power(base: Base, request: Request, prepared: Prepared, memory: Memory) -> Power:
     """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
     power = expected_power(base.encoder, prepared.proving, memory, label_free=prepared.label_free)
     if not request.force:
-        refuse_no_room(power, ", ".join(given.name for given in prepared.inputs))
+        refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 
 
@@ -221,8 +233,8 @@ def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget, d
     """Seconds to set aside for what decides nothing: general ability, probes, and whether two seeds agree."""
     if budget.seconds is None:
         return 0.0
-    general = WATCHED_MODELS * max(one.seconds([prepared.general]) for one in speeds)
-    agreement = max(one.each for one in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
+    general = WATCHED_MODELS * max(speed.seconds([prepared.general]) for speed in speeds)
+    agreement = max(speed.each for speed in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
     return min(general + agreement + probing_time(prepared.test, dimension), WATCH_SHARE * budget.seconds)
 
 
@@ -242,11 +254,11 @@ def _texts(tasks: Sequence[Task]) -> set[str]:
     return {text for task in tasks for texts in task.texts.values() for text in texts}
 
 
-def affordable_merges(each: float, budget: Budget) -> int:
-    """How many merged models there is time to score."""
+def affordable_merges(seconds: float, budget: Budget) -> int:
+    """How many merged models there is time to score, at `seconds` seconds each."""
     if budget.seconds is None:
         return MOST_MERGES
-    return min(MOST_MERGES, int(MERGE_SHARE * budget.seconds / max(each, 1e-9)))
+    return min(MOST_MERGES, int(MERGE_SHARE * budget.seconds / max(seconds, 1e-9)))
 
 
 def choose_routes(
@@ -265,15 +277,15 @@ def choose_routes(
             skipped.append(SkippedRoute(route.name, why, for_time=True))
             continue
         log(f"Timing {route.name} ...")
-        found = timer.time(route)
-        found = limited(found, budget, 1 + len(chosen)) if isinstance(found, TimedRoute) else found
-        if isinstance(found, TimedRoute) and chosen and not affordable(_paces([*chosen, found]), left):
+        timed = timer.time(route)
+        timed = limited(timed, budget, 1 + len(chosen)) if isinstance(timed, TimedRoute) else timed
+        if isinstance(timed, TimedRoute) and chosen and not affordable(_paces([*chosen, timed]), left):
             why = "the budget has no time for it besides those that are tried"
-            found = SkippedRoute(route.name, why, for_time=True)
-        if isinstance(found, TimedRoute):
-            chosen.append(found)
+            timed = SkippedRoute(route.name, why, for_time=True)
+        if isinstance(timed, TimedRoute):
+            chosen.append(timed)
         else:
-            skipped.append(found)
+            skipped.append(timed)
     return chosen, skipped
 
 
@@ -289,11 +301,11 @@ def _why_not_timed(chosen: Sequence[TimedRoute], budget: Budget, late: bool) -> 
 
 
 def _paces(timed: Sequence[TimedRoute]) -> dict[str, Pace]:
-    return {one.route.name: one.pace for one in timed}
+    return {timed_route.route.name: timed_route.pace for timed_route in timed}
 
 
 def with_lengths(plan: FitPlan, budget: Budget, clock: Clock, *, again: bool = False) -> FitPlan:
-    """The plan with the longest runs that there is time for, beside that of training the winner `again`."""
+    """The plan with the longest runs that there is time for; if the winner is trained `again`, besides that."""
     plan = replace(plan, rungs=tuple(rungs(plan.paces, time_left(plan.ending, budget, clock, plan.trainings))))
     if not again or budget.seconds is None:
         return plan
@@ -303,14 +315,14 @@ def with_lengths(plan: FitPlan, budget: Budget, clock: Clock, *, again: bool = F
 
 
 def time_left(ending: float, budget: Budget, clock: Clock, trainings: int) -> Budget:
-    """What is left of a time budget for each training if the end takes so many seconds; a budget in steps as it is."""
+    """What is left of a time budget for each training if the end takes `ending` seconds; a budget in steps as it is."""
     return budget if budget.seconds is None else Budget(max(0.0, clock.left - ending) / trainings, None)
 
 
 def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) -> None:
     """There must be at least one route."""
     if not routes:
-        why = "; ".join(f"{one.name}: {one.why}" for one in skipped)
+        why = "; ".join(f"{route.name}: {route.why}" for route in skipped)
         dimensions = option("dimensions")
         fix = f"leave out {dimensions}" if dimensions in why else "add data of another shape"
         raise InputError("data", f"no method can learn from it ({why})", "", fix)

@@ -1,7 +1,8 @@
-"""Cross-validation: with few clusters, routes are chosen on folds of the training rows instead of on validation rows.
+"""The data of a fit: its inputs are read, their rows divided and written, and the tasks of held-out rows built.
 
-Every run trains once on all training rows, which gives the model that may win, and once more without each fold, with
-the same settings. Its score is that of these models, each on the fold that it has not seen. A cluster is never divided.
+With few clusters, routes are chosen on folds of the training rows instead of on validation rows. Then every run trains
+once on all training rows, which gives the model that may win, and once more without each fold, with the same settings.
+Its score is that of these models, each on the fold that it has not seen. A cluster is never divided.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,7 @@ from sentloom.fitting.training_sets import (
 )
 
 FOLDS = 4
+NOTHING_RELEVANT = "rows with a relevance of 0, which nothing is learned from"
 
 
 @dataclass(frozen=True)
@@ -65,91 +67,22 @@ class Fold:
 
     @property
     def tasks(self) -> list[Task]:
-        """One for each part."""
+        """The tasks of all parts."""
         return [task for part in self.parts for task in part.tasks]
 
     def searching(self, inputs: Sequence[FitInput], more: Sequence[str], most: int) -> "Fold":
-        """The same fold, with tasks that search at most so many candidates. Raw text does not choose among routes."""
+        """The same fold, with tasks that search at most `most` candidates. Raw text does not choose among routes."""
         parts = list[HeldOut]()
-        for given, split in zip(inputs, self.splits, strict=True):
-            if given.data.shape is not Shape.TEXTS and len(split.validation):
+        for fit_input, split in zip(inputs, self.splits, strict=True):
+            if fit_input.data.shape is not Shape.TEXTS and len(split.validation):
                 with suppress(InputError):  # so few rows may have a single label; the other folds have more
-                    parts.append(held_out_part(given.name, split, "validation", more, most))
+                    parts.append(held_out_part(fit_input.name, split, "validation", more, most))
         return replace(self, parts=tuple(parts))
 
     def without(self, plan: Plan, number: int) -> Plan:
         """The plan that trains without this fold."""
-        stages = tuple(one.located(lambda name: self.files.get(name, name)) for one in plan.stages)
+        stages = tuple(stage.located(lambda name: self.files.get(name, name)) for stage in plan.stages)
         return replace(plan, name=f"{plan.name}, fold {number}", stages=stages)
-
-
-def make_folds(splits: Sequence[Split], form: Callable[[Dataset], Dataset], folder: Path) -> tuple[Fold, ...]:
-    """Divide the training rows of all inputs into folds, and write what each fold leaves for training."""
-    numbers = fold_numbers(splits)
-    return tuple(_fold(number, splits, numbers, form, folder) for number in range(FOLDS))
-
-
-def fold_numbers(splits: Sequence[Split]) -> list[Integers]:
-    """The fold of each training row of each input: clusters are dealt out in the order of their draws."""
-    _, place = np.unique(np.concatenate([split.draws for split in splits]), return_inverse=True)
-    return np.split(place % FOLDS, np.cumsum([len(split.train) for split in splits])[:-1])
-
-
-def _fold(
-    number: int,
-    splits: Sequence[Split],
-    numbers: Sequence[Integers],
-    form: Callable[[Dataset], Dataset],
-    folder: Path,
-) -> Fold:
-    asked = [
-        with_clusters(split.train.select(own == number), split.clusters[own == number])
-        for split, own in zip(splits, numbers, strict=True)
-    ]
-    found, files, keys = list[Split](), dict[str, str](), connecting_keys(asked)
-    for at, (split, own, held_out) in enumerate(zip(splits, numbers, asked, strict=True), 1):
-        rest = apart_from(split.train.select(own != number), keys)
-        found.append(Split(rest, held_out, split.test, split.dropped))
-        for left in training_parts(form(rest)):
-            path = training_file(folder / f"fold-{number + 1}", at, left)
-            write(left, path)
-            files[str(training_file(folder, at, left).resolve())] = str(path.resolve())
-    return Fold(tuple(found), files)
-
-
-def refuse_no_tasks(folds: Sequence[Fold], name: str) -> None:
-    """There must be something to choose by: a fold whose rows all have one label asks nothing."""
-    if folds and not any(fold.parts for fold in folds):
-        problem = "the training rows have too few different labels or scores to choose among routes"
-        raise InputError(name, problem, "several of each", "give more rows, above all of the rarer kinds")
-
-
-def per_training(budget: Budget, folds: Sequence[Fold]) -> Budget:
-    """What is left of a budget if everything is trained once for each fold and once for all."""
-    parts = len(folds) + 1
-    return Budget(budget.seconds and budget.seconds / parts, budget.steps and max(1, budget.steps // parts))
-
-
-def fold_scores(encoders: Sequence[Encoder], folds: Sequence[Fold], memory: Memory) -> list[Score]:
-    """The main scores of each input over all folds; `encoders` has the model of each fold, or the base every time."""
-    found: dict[str, list[Score]] = {}
-    for encoder, fold in zip(encoders, folds, strict=True):
-        for task, score in zip(fold.tasks, main_scores(encoder, fold.tasks, memory), strict=True):
-            found.setdefault(task.name, []).append(score)
-    return [pooled(some) for some in found.values()]
-
-
-def pooled(scores: Sequence[Score]) -> Score:
-    """The score of several folds: a mean over all items, or the mean of a correlation within folds, by their items."""
-    items, first = np.concatenate([one.items for one in scores]), scores[0]
-    clusters = np.concatenate([one.clusters for one in scores if one.clusters is not None])
-    if first.metric in MEANS:
-        return Score(first.metric, items, clusters=clusters)
-    groups = np.repeat(np.arange(len(scores)), [len(one.items) for one in scores])
-    return Score(first.metric, items, groups, weighted=True, clusters=clusters)
-
-
-NOTHING_RELEVANT = "rows with a relevance of 0, which nothing is learned from"
 
 
 @dataclass(frozen=True)
@@ -209,10 +142,10 @@ class Prepared:
         return self.candidates or list(dict.fromkeys(held_out))
 
     def searching(self, candidates: Candidates) -> "Prepared":
-        """The same data, with tasks that search at most so many candidates."""
+        """The same data, with tasks that search at most this number of candidates."""
         most = candidates.validation
         folds = tuple(fold.searching(self.inputs, self.more, most) for fold in self.folds)
-        refuse_no_tasks(folds, ", ".join(given.name for given in self.inputs))
+        refuse_no_tasks(folds, ", ".join(fit_input.name for fit_input in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
         test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
         return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
@@ -227,21 +160,22 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
         log(line)
     log("Looking for rows that belong together, and dividing the rows ...")
     splits, cluster_notes = split_inputs(request, inputs, against, log)
-    rows = [training_rows(given, split, as_read=bool(recipe)) for given, split in zip(inputs, splits, strict=True)]
+    rows = [training_rows(*both, as_read=bool(recipe)) for both in zip(inputs, splits, strict=True)]
     row_counts = tuple(map(count_rows, inputs, splits, rows))
-    for given, counts in zip(inputs, row_counts, strict=True):
-        log(f"{given.name}: {counts}")
+    for fit_input, counts in zip(inputs, row_counts, strict=True):
+        log(f"{fit_input.name}: {counts}")
     spoken = zip(inputs, rows, strict=True) if not recipe and len(splits[0].validation) else ()  # folds have no parts
-    by_language = {number: language_parts(*one) for number, one in enumerate(spoken, 1)}
+    by_language = {number: language_parts(*rows_of_input) for number, rows_of_input in enumerate(spoken, 1)}
     splits = [replace(split, train=without_languages(split.train)) for split in splits]
     rows = list(map(without_languages, rows))
     training_sets, cuts = write_training_sets(inputs, rows, bases, request.folder / "data", by_language)
     if not recipe:  # whose stages have lengths of their own
-        for given, cut in zip(inputs, cuts, strict=True):
-            log(f"{given.name}: {cut_line(cut)}")
+        for fit_input, cut in zip(inputs, cuts, strict=True):
+            log(f"{fit_input.name}: {cut_line(cut)}")
     for number, split in enumerate(splits, 1):
         write_held_out(number, split, request.folder / "data")
-    recipe = recipe and recipe.reading([training_file(request.folder / "data", *one) for one in enumerate(rows, 1)])
+    paths = [training_file(request.folder / "data", number, data) for number, data in enumerate(rows, 1)]
+    recipe = recipe and recipe.reading(paths)
     write_search_corpus(inputs, more, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
     if folds:
@@ -253,13 +187,79 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
     return prepared.searching(Candidates())
 
 
-def count_rows(given: FitInput, split: Split, rows: Dataset) -> RowCounts:
+def count_rows(fit_input: FitInput, split: Split, rows: Dataset) -> RowCounts:
     """What became of the rows of an input, of which `rows` train."""
     idle = len(split.train) - len(rows)
-    left_out = {**given.lost, **split.left_out, **({NOTHING_RELEVANT: idle} if idle else {})}
-    return RowCounts(given.read, len(rows), len(split.validation), len(split.test), left_out)
+    left_out = {**fit_input.lost, **split.left_out, **({NOTHING_RELEVANT: idle} if idle else {})}
+    return RowCounts(fit_input.read, len(rows), len(split.validation), len(split.test), left_out)
 
 
 def _form(recipe: GivenRoutes | None) -> Callable[[Dataset], Dataset]:
     """What training rows become: the stages of a recipe read them as they are."""
     return (lambda rows: rows) if recipe else training_form
+
+
+def make_folds(splits: Sequence[Split], form: Callable[[Dataset], Dataset], folder: Path) -> tuple[Fold, ...]:
+    """Divide the training rows of all inputs into folds, and write what each fold leaves for training."""
+    numbers = fold_numbers(splits)
+    return tuple(_fold(number, splits, numbers, form, folder) for number in range(FOLDS))
+
+
+def fold_numbers(splits: Sequence[Split]) -> list[Integers]:
+    """The fold of each training row of each input: clusters are dealt out in the order of their draws."""
+    _, place = np.unique(np.concatenate([split.draws for split in splits]), return_inverse=True)
+    return np.split(place % FOLDS, np.cumsum([len(split.train) for split in splits])[:-1])
+
+
+def _fold(
+    number: int,
+    splits: Sequence[Split],
+    numbers: Sequence[Integers],
+    form: Callable[[Dataset], Dataset],
+    folder: Path,
+) -> Fold:
+    asked = [
+        with_clusters(split.train.select(own == number), split.clusters[own == number])
+        for split, own in zip(splits, numbers, strict=True)
+    ]
+    fold_splits, files, keys = list[Split](), dict[str, str](), connecting_keys(asked)
+    for at, (split, own, held_out) in enumerate(zip(splits, numbers, asked, strict=True), 1):
+        rest = apart_from(split.train.select(own != number), keys)
+        fold_splits.append(Split(rest, held_out, split.test, split.dropped))
+        for rows in training_parts(form(rest)):
+            path = training_file(folder / f"fold-{number + 1}", at, rows)
+            write(rows, path)
+            files[str(training_file(folder, at, rows).resolve())] = str(path.resolve())
+    return Fold(tuple(fold_splits), files)
+
+
+def refuse_no_tasks(folds: Sequence[Fold], name: str) -> None:
+    """There must be something to choose by: a fold whose rows all have one label asks nothing."""
+    if folds and not any(fold.parts for fold in folds):
+        problem = "the training rows have too few different labels or scores to choose among routes"
+        raise InputError(name, problem, "several of each", "give more rows, above all of the rarer kinds")
+
+
+def per_training(budget: Budget, folds: Sequence[Fold]) -> Budget:
+    """What is left of a budget if everything is trained once for each fold and once for all."""
+    parts = len(folds) + 1
+    return Budget(budget.seconds and budget.seconds / parts, budget.steps and max(1, budget.steps // parts))
+
+
+def fold_scores(encoders: Sequence[Encoder], folds: Sequence[Fold], memory: Memory) -> list[Score]:
+    """The main scores of each input over all folds; `encoders` has the model of each fold, or the base every time."""
+    scores: dict[str, list[Score]] = {}
+    for encoder, fold in zip(encoders, folds, strict=True):
+        for task, fold_score in zip(fold.tasks, main_scores(encoder, fold.tasks, memory), strict=True):
+            scores.setdefault(task.name, []).append(fold_score)
+    return [pooled(task_scores) for task_scores in scores.values()]
+
+
+def pooled(scores: Sequence[Score]) -> Score:
+    """The score of several folds: a mean over all items, or the mean of a correlation within folds, by their items."""
+    items, first = np.concatenate([score.items for score in scores]), scores[0]
+    clusters = np.concatenate([score.clusters for score in scores if score.clusters is not None])
+    if first.metric in MEANS:
+        return Score(first.metric, items, clusters=clusters)
+    groups = np.repeat(np.arange(len(scores)), [len(score.items) for score in scores])
+    return Score(first.metric, items, groups, weighted=True, clusters=clusters)

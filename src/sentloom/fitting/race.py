@@ -1,5 +1,9 @@
 """The race: round by round every route is trained and scored on the validation rows; the better half continues.
 
+After the last round the winner is merged with its base, and with the best run of another route. The gate tests the best
+of all runs. Without labels, its route is trained once more with another seed, to see whether the two models agree on
+the neighbours of texts.
+
 With a time budget the clock is asked before every run and during training. A run gets its share of the time that is
 left, of which each of its trainings gets an equal part if it is cross-validated. If one is too slow, its decay begins
 early; if the share is far too small, the run is dropped. Both are written to plan.json first (`RaceContext.change`), so
@@ -59,6 +63,17 @@ from sentloom.training.optimizers import total_steps
 BEST = "best"  # the verdict of the run that the gate tests
 AGREEMENT = "the agreement with another seed"
 
+SHARES = (
+    0.25,
+    0.5,
+    0.75,
+)  # of the base in a merged model; a quarter costs nothing where it was measured (docs/results-fit.md)
+OTHER_SHARES = (0.5, 0.25)  # of the best run of another route
+KEPT_GAIN = 0.9  # of the winner's: in a tie, a merged model must keep this much of the gain
+ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
+
+K = 10  # neighbours of a text that are compared between two seeds
+
 
 @dataclass(frozen=True)
 class TrainedRun:
@@ -83,7 +98,7 @@ class TrainedRun:
 
     def fold_encoders(self) -> list[Encoder]:
         """The models that were trained without each fold."""
-        return [shared_encoder(str(one.model)) for one in self.folds]
+        return [shared_encoder(str(fold.model)) for fold in self.folds]
 
 
 @dataclass
@@ -101,8 +116,8 @@ class RaceContext:
     clock: Clock
     log: Log
     folds: tuple[Fold, ...] = ()  # to choose on if there are no validation rows
-    spent: float = 0.0  # seconds that the runs so far took,
-    expected: float = 0.0  # and were expected to take
+    spent: float = 0.0  # seconds that the runs so far took
+    expected: float = 0.0  # seconds that they were expected to take
 
     def train(self, plan: Plan, limits: Mapping[str, float] | None = None) -> PlanResult:
         """Run a plan, or reuse what was done before."""
@@ -155,7 +170,7 @@ class RaceContext:
 def race(context: RaceContext) -> list[TrainedRun]:
     """All runs in order. The best of them all wins: a short run may be better than a long one."""
     field = [route.name for route in context.plan.routes]
-    trained: list[TrainedRun] = []
+    runs: list[TrainedRun] = []
     done: set[tuple[str, tuple[int, ...]]] = set()
     for number in range(1, len(context.plan.rungs) + 1):
         rung = context.plan.rungs[number - 1]
@@ -164,72 +179,48 @@ def race(context: RaceContext) -> list[TrainedRun]:
             break
         done |= lengths
         context.log(f"\nRound {number} of {context.plan.rounds}: {'; '.join(field)}")
-        these = [
-            one for at in range(len(field)) if (one := _next_run(context, number, field[at:], not trained and not at))
-        ]
-        ranked = sorted(these, key=lambda one: -one.value)
-        going = {one.run.route for one in ranked[: rung.keep] if one.result}
+        attempts = (_next_run(context, number, field[at:], not runs and not at) for at in range(len(field)))
+        in_round = [trained for trained in attempts if trained]
+        ranked = sorted(in_round, key=lambda trained: -trained.value)
+        going = {trained.run.route for trained in ranked[: rung.keep] if trained.result}
         out = "dropped" if rung.keep else "finished"
-        trained += [_with_verdict(one, "advanced" if one.run.route in going else out) for one in these]
-        field = [one.run.route for one in ranked if one.run.route in going]
+        runs += [_with_verdict(trained, "advanced" if trained.run.route in going else out) for trained in in_round]
+        field = [trained.run.route for trained in ranked if trained.run.route in going]
     remove(context.folder / TRUNKS)
-    best = best_run(trained)
-    return [_with_verdict(one, BEST if one is best else _at_end(one, trained)) for one in trained]
+    best = best_run(runs)
+    return [_with_verdict(trained, BEST if trained is best else _at_end(trained, runs)) for trained in runs]
 
 
-def _at_end(one: TrainedRun, trained: Sequence[TrainedRun]) -> str:
+def _at_end(trained: TrainedRun, runs: Sequence[TrainedRun]) -> str:
     """A run that advanced has finished if there is no longer one of its route."""
-    longer = any(other.run.route == one.run.route and other.run.rung > one.run.rung for other in trained)
-    return "finished" if one.run.verdict == "advanced" and not longer else one.run.verdict
+    longer = any(other.run.route == trained.run.route and other.run.rung > trained.run.rung for other in runs)
+    return "finished" if trained.run.verdict == "advanced" and not longer else trained.run.verdict
 
 
-def best_run(trained: Sequence[TrainedRun]) -> TrainedRun | None:
+def best_run(runs: Sequence[TrainedRun]) -> TrainedRun | None:
     """The best of all runs; among equals the shorter one. None if all failed."""
-    done = [one for one in trained if one.result]
-    return max(done, key=lambda one: (one.value, -one.run.steps), default=None)
+    done = [trained for trained in runs if trained.result]
+    return max(done, key=lambda trained: (trained.value, -trained.run.steps), default=None)
 
 
-def train_with_next_seed(context: RaceContext, route: str) -> TrainedRun | None:
-    """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
-    seconds = context.plan.trainings * seconds_of(context.plan, 0).get(route, 0.0)
-    if not context.has_planned_time(AGREEMENT, seconds):
-        return None
-    context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
-    other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
-    share = context.left_at_end / context.plan.trainings
-    within = limits(context.plan, route, 0, share) if context.timed else {}
-    try:
-        found = _run(other, route, 1, steps, within, until=_end(context, share))
-    except OutOfTime:
-        measured = {**context.plan.measured, AGREEMENT: False}
-        context.change(replace(context.plan, measured=measured), f"the second seed of {route} was given up")
-        return None
-    finally:
-        remove(context.folder / TRUNKS)
-    return found if found.result else None
-
-
-# One run under the clock
-
-
-def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bool) -> TrainedRun | None:
-    """The first of these routes in a round; None if it was dropped. `first` marks the run that is never dropped."""
+def _next_run(context: RaceContext, number: int, names: Sequence[str], needed: bool) -> TrainedRun | None:
+    """Run the first of the named routes in a round; None if there is no time for it. If `needed`, it always runs."""
     name, plan = names[0], context.plan
     if name not in plan.rungs[number - 1].steps:
         return None  # dropped before
     if not context.timed:
         return _run(context, name, number, plan.rungs[number - 1].steps[name])
     share = time_share(plan, number - 1, names, context.left)
-    if (name, number) not in plan.begun:
-        if not first and is_hopeless(plan, name, number - 1, share):
+    if (name, number) not in plan.kept:
+        if not needed and is_hopeless(plan, name, number - 1, share):
             context.change(without_run(plan, number - 1, name), f"{name} does not run in round {number}")
             return None
-        context.change(replace(plan, begun=(*plan.begun, (name, number))))
+        context.change(replace(plan, kept=(*plan.kept, (name, number))))
     before = context.clock.left
-    found = _run_within(context, name, number, share)
+    trained = _run_within(context, name, number, share)
     context.spent += (before - context.clock.left) / plan.trainings
     context.expected += seconds_of(context.plan, number - 1).get(name, 0.0)
-    return found
+    return trained
 
 
 def _run_within(context: RaceContext, name: str, number: int, share: float) -> TrainedRun:
@@ -248,12 +239,12 @@ def _run_within(context: RaceContext, name: str, number: int, share: float) -> T
 
 
 def _end(context: RaceContext, share: float) -> float:
-    """When a run has to end, by the clock, if each of its trainings may take so many seconds."""
+    """When a run has to end, by the clock, if each of its trainings may take `share` seconds."""
     return context.clock.now() + share * context.plan.trainings if context.timed else math.inf
 
 
-def _with_verdict(one: TrainedRun, verdict: str) -> TrainedRun:
-    return one if one.result is None else replace(one, run=replace(one.run, verdict=verdict))
+def _with_verdict(trained: TrainedRun, verdict: str) -> TrainedRun:
+    return trained if trained.result is None else replace(trained, run=replace(trained.run, verdict=verdict))
 
 
 def _run(
@@ -275,7 +266,7 @@ def run_plan(
 ) -> TrainedRun:
     """Run a plan and score what comes out; a plan that fails is a run that failed."""
     run = replace(run, stages=tuple(map(stage_summary, plan.stages)))
-    names = file_names([*(one.name for one in context.plan.routes), run.route])
+    names = file_names([*(route.name for route in context.plan.routes), run.route])
     with new_file(context.folder / "recipes" / f"{names[run.route]}-{run.rung}-seed-{context.seed}.yaml") as part:
         part.write_text(to_yaml(plan), "utf-8")
     try:
@@ -296,16 +287,16 @@ def _train_folds(context: RaceContext, run: Run, plan: Plan, until: float) -> It
 
 def _train_fold(context: RaceContext, run: Run, plan: Plan, number: int, share: float) -> PlanResult:
     """A stage that runs out of time, or of tokens, continues with a shorter length."""
-    known = any(run.route == one.name for one in context.plan.routes)  # a merged model trains nothing
+    known = any(run.route == route.name for route in context.plan.routes)  # a merged model trains nothing
     within = fold_limits(context.plan, run.route, run.rung - 1, share) if known else {}
     key = fold_key(plan, number)
     while True:
-        lengths = context.plan.shorter.get(key, {})
-        stages = tuple(at_most(one, lengths) for one in plan.stages)
+        lengths = context.plan.fold_lengths.get(key, {})
+        stages = tuple(at_most(stage, lengths) for stage in plan.stages)
         try:
             return context.train(replace(plan, stages=stages), within)
         except OutOfTime as late:
-            (decay,) = (one.settings.decay for one in plan.stages if one.name == late.stage and one.settings)
+            (decay,) = (stage.settings.decay for stage in plan.stages if stage.name == late.stage and stage.settings)
             stage, length = late.stage, total_steps(late.step, decay)
             lost = f"without fold {number}, {run.route} trains for {length:,} steps in round {run.rung}"
         except WritingStopped as early:
@@ -314,24 +305,24 @@ def _train_fold(context: RaceContext, run: Run, plan: Plan, number: int, share: 
             stage, length, lost = early.stage, early.rows, f"without fold {number}, {writing_line(run.route, early)}"
             if not early.late:
                 context.plan, lost = context.plan.warned(f"{TOKEN_LIMIT}: {lost}.", context.log), ""
-        shorter = {**context.plan.shorter, key: {**lengths, stage: length}}
-        context.change(replace(context.plan, shorter=shorter), lost)
-        within = {one: limit for one, limit in within.items() if one != stage}
+        fold_lengths = {**context.plan.fold_lengths, key: {**lengths, stage: length}}
+        context.change(replace(context.plan, fold_lengths=fold_lengths), lost)
+        within = {name: limit for name, limit in within.items() if name != stage}
 
 
-def _scored(one: TrainedRun, result: PlanResult, context: RaceContext) -> TrainedRun:
+def _scored(trained: TrainedRun, result: PlanResult, context: RaceContext) -> TrainedRun:
     """The run with its length and its score on the validation rows or the folds, beside the base's."""
     if context.folds:
-        scores = fold_scores(one.fold_encoders(), context.folds, context.memory)
+        scores = fold_scores(trained.fold_encoders(), context.folds, context.memory)
     else:
-        scores = main_scores(one.encoder(), context.tasks, context.memory, show_progress=True)
-    found, value = compare_averages(scores, context.before), sum(score.value for score in scores) / len(scores)
-    seconds = one.run.seconds + sum(each.seconds for each in (result, *one.folds))
-    steps = one.run.steps or sum(stage["outcome"]["steps"] for stage in result.stages if "outcome" in stage)
-    run = replace(one.run, steps=steps, seconds=seconds, score=value, verdict="done")
-    run = replace(run, difference=found.difference, low=found.low, high=found.high)
+        scores = main_scores(trained.encoder(), context.tasks, context.memory, show_progress=True)
+    comparison, value = compare_averages(scores, context.before), sum(score.value for score in scores) / len(scores)
+    seconds = trained.run.seconds + sum(training.seconds for training in (result, *trained.folds))
+    steps = trained.run.steps or sum(stage["outcome"]["steps"] for stage in result.stages if "outcome" in stage)
+    run = replace(trained.run, steps=steps, seconds=seconds, score=value, verdict="done")
+    run = replace(run, difference=comparison.difference, low=comparison.low, high=comparison.high)
     context.log(f"{run.route}: {run.steps:,} steps in {duration(seconds)}, {against_base(run)}")
-    return replace(one, run=run, scores=tuple(scores))
+    return replace(trained, run=run, scores=tuple(scores))
 
 
 def against_base(run: Run) -> str:
@@ -340,19 +331,13 @@ def against_base(run: Run) -> str:
     return f"score {run.score:.2f}, {run.difference:+.2f} compared with the base ({interval})"
 
 
-def stage_summary(one: Stage) -> str:
+def stage_summary(stage: Stage) -> str:
     """A stage in a few words, for the report."""
-    if one.settings is not None:
-        steps, epochs = one.settings.steps, one.settings.epochs
-        return f"{one.method}, {steps:,} steps" if steps else f"{one.method}, {epochs:g} epochs"
-    rows = getattr(one.options, "rows", None)
-    return f"{one.method}, {rows:,} rows" if rows else one.method
-
-
-SHARES = (0.25, 0.5, 0.75)  # of the base; a quarter costs nothing where it was measured (docs/results-fit.md)
-KEPT_GAIN = 0.9  # of the winner's, in a tie
-OTHER_SHARES = (0.5, 0.25)  # of the best run of another route
-ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
+    if stage.settings is not None:
+        steps, epochs = stage.settings.steps, stage.settings.epochs
+        return f"{stage.method}, {steps:,} steps" if steps else f"{stage.method}, {epochs:g} epochs"
+    rows = getattr(stage.options, "rows", None)
+    return f"{stage.method}, {rows:,} rows" if rows else stage.method
 
 
 def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[TrainedRun]:
@@ -361,7 +346,7 @@ def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[Traine
     if best is None or not context.plan.merges:
         return list(runs)
     context.log("\nMerging ...")
-    rung = max(one.run.rung for one in runs) + 1
+    rung = max(trained.run.rung for trained in runs) + 1
     merged, took = list[TrainedRun](), 0.0
     for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
         if context.timed and len(merged) >= context.plan.merged:
@@ -373,34 +358,35 @@ def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[Traine
             context.change(replace(context.plan, merged=len(merged) + 1))
         began = context.clock.now()
         quiet = replace(context, log=lambda line: None)  # about stages that are reused
-        found = run_plan(quiet, Run(name, rung, 0, 0.0, None, None, None, None, ""), plan)
+        trained = run_plan(quiet, Run(name, rung, 0, 0.0, None, None, None, None, ""), plan)
         took = context.clock.now() - began
-        if found.result is None:
-            context.log(f"{name} {found.run.verdict}")
+        if trained.result is None:
+            context.log(f"{name} {trained.run.verdict}")
             continue
-        run = replace(found.run, steps=0, seconds=found.result.stages[-1]["seconds"], verdict="finished")
-        merged.append(replace(found, run=run, route=best.run.route))
+        run = replace(trained.run, steps=0, seconds=trained.result.stages[-1]["seconds"], verdict="finished")
+        merged.append(replace(trained, run=run, route=best.run.route))
         context.log(f"{name}: {against_base(run)}")
     return _marked([*runs, *merged], choose(best, merged))
 
 
 def choose(best: TrainedRun, merged: Sequence[TrainedRun]) -> TrainedRun:
     """The best merged model if it is better than the winner or ties with it, otherwise the winner."""
-    found = best_run(merged)
-    if found is None:
+    candidate = best_run(merged)
+    if candidate is None:
         return best
-    kept = (found.run.difference or 0.0) >= KEPT_GAIN * (best.run.difference or 0.0)
-    return found if kept and compare_averages(found.scores, best.scores, level=ONE_ERROR).high >= 0 else best
+    kept = (candidate.run.difference or 0.0) >= KEPT_GAIN * (best.run.difference or 0.0)
+    return candidate if kept and compare_averages(candidate.scores, best.scores, level=ONE_ERROR).high >= 0 else best
 
 
 def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
     """The runs with the verdict of the best on the right one."""
-    verdicts = [BEST if one is best else "finished" if one.run.verdict == BEST else one.run.verdict for one in runs]
-    return [replace(one, run=replace(one.run, verdict=verdict)) for one, verdict in zip(runs, verdicts, strict=True)]
+    verdicts = ["finished" if trained.run.verdict == BEST else trained.run.verdict for trained in runs]
+    marked = ((trained, BEST if trained is best else old) for trained, old in zip(runs, verdicts, strict=True))
+    return [replace(trained, run=replace(trained.run, verdict=verdict)) for trained, verdict in marked]
 
 
 def _is_late(context: RaceContext, took: float) -> bool:
-    """Whether there is no time for one more, if the last one `took` so long: what follows must still be possible."""
+    """Whether there is no time for one more, if the last one `took` this many seconds: what follows must still fit."""
     after = context.plan.ending - context.plan.merges * context.plan.scoring
     return context.clock.left < after * context.slower + max(took, context.plan.scoring * context.slower)
 
@@ -416,8 +402,9 @@ def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -
             merge = stage("merge", name="merged", models=[last, BASE], weights=[1 - share, share])
             name = f"{best.run.route}, merged with {share:.0%} of the base"
             yield name, replace(best.plan, name=name, title=name, stages=(*best.plan.stages, merge))
-    others = [one for one in runs if one.run.route != best.run.route and one.plan.base == best.plan.base]
-    second = best_run([one for one in others if (one.run.difference or 0) > 0])
+    same_base = [trained for trained in runs if trained.plan.base == best.plan.base]
+    others = [trained for trained in same_base if trained.run.route != best.run.route]
+    second = best_run([trained for trained in others if (trained.run.difference or 0) > 0])
     if second is None or context.folds:  # models of all rows have seen every fold
         return
     if why := unlike(encoder, second.encoder()):
@@ -425,7 +412,7 @@ def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -
         return
     assert best.result is not None
     assert second.result is not None
-    models = [str(one.resolve()) for one in (best.result.model, second.result.model) if one]
+    models = [str(model.resolve()) for model in (best.result.model, second.result.model) if model]
     for share in OTHER_SHARES:
         name = f"{best.run.route}, merged with {share:.0%} of {second.run.route}"
         merge = stage("merge", name="merged", models=models, weights=[1 - share, share])
@@ -434,15 +421,12 @@ def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -
 
 def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, memory: Memory) -> Merging | None:
     """What merging changed: the best merged model beside the best trained one; None if nothing was merged."""
-    tuned, merged = (best_run([one for one in runs if bool(one.route) is kind]) for kind in (False, True))
+    tuned, merged = (best_run([trained for trained in runs if bool(trained.route) is kind]) for kind in (False, True))
     if tuned is None or merged is None:
         return None
     models = (base, tuned.encoder(), merged.encoder())
     scores = [score_tasks(model, [general], memory)[0][general.main].value for model in models]
     return Merging(merged.run.route, merged.run.verdict == BEST, tuned.value, merged.value, general.name, *scores)
-
-
-K = 10  # neighbours that are compared
 
 
 def measure_stability(
@@ -451,12 +435,32 @@ def measure_stability(
     """Train the best route again with another seed, and compare neighbours; None if there are too few texts."""
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     route = best.route or best.run.route
-    first = next(one for one in runs if one.run.route == route and one.result)
+    first = next(trained for trained in runs if trained.run.route == route and trained.result)
     second = train_with_next_seed(context, route) if len(texts) > K else None
     if second is None:
         return None
-    one, other = (trained.encoder().encode(texts) for trained in (first, second))
-    return agreement(shared_neighbours(one, other))
+    vectors, again = (trained.encoder().encode(texts) for trained in (first, second))
+    return agreement(shared_neighbours(vectors, again))
+
+
+def train_with_next_seed(context: RaceContext, route: str) -> TrainedRun | None:
+    """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
+    seconds = context.plan.trainings * seconds_of(context.plan, 0).get(route, 0.0)
+    if not context.has_planned_time(AGREEMENT, seconds):
+        return None
+    context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
+    other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
+    share = context.left_at_end / context.plan.trainings
+    within = limits(context.plan, route, 0, share) if context.timed else {}
+    try:
+        second = _run(other, route, 1, steps, within, until=_end(context, share))
+    except OutOfTime:
+        measured = {**context.plan.measured, AGREEMENT: False}
+        context.change(replace(context.plan, measured=measured), f"the second seed of {route} was given up")
+        return None
+    finally:
+        remove(context.folder / TRUNKS)
+    return second if second.result else None
 
 
 def agreement(shares: Numbers) -> Stability:
@@ -475,10 +479,10 @@ def shared_neighbours(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], 
         problem = f"{len(a)} and {len(b)} vectors for k = {k}"
         raise InputError("shared neighbours", problem, "vectors of the same texts, more than k", "take more texts")
     pairs = zip(_neighbours(a, k), _neighbours(b, k), strict=True)
-    return np.array([len(set(one) & set(other)) / k for one, other in pairs])
+    return np.array([len(set(own) & set(other)) / k for own, other in pairs])
 
 
 def _neighbours(vectors: npt.NDArray[np.floating], k: int) -> list[list[int]]:
     """The k nearest others of each vector."""
-    found, _ = top_k(vectors, vectors, k + 1)
-    return [[number for number in row if number != own][:k] for own, row in enumerate(found.tolist())]
+    numbers, _ = top_k(vectors, vectors, k + 1)
+    return [[number for number in row if number != own][:k] for own, row in enumerate(numbers.tolist())]

@@ -51,9 +51,9 @@ class Budget:
     @classmethod
     def parse(cls, text: str) -> "Budget":
         """From "10m", "90s", "1.5h" or "400steps"."""
-        found = BUDGET_FORM.fullmatch(str(text).strip())
-        unit = found["unit"].lower() if found else ""
-        number = float(found["number"]) if found else 0.0
+        match = BUDGET_FORM.fullmatch(str(text).strip())
+        unit = match["unit"].lower() if match else ""
+        number = float(match["number"]) if match else 0.0
         if number == 0 or (unit not in UNITS and not number.is_integer()):
             raise InputError(
                 option("budget"),
@@ -151,12 +151,12 @@ class Request:
         """The command that does the same."""
         parts = ["sentloom", "fit", *self.data, "-o", str(self.output)]
         if not self.recipe:
-            parts += [part for one in self.bases for part in ("--base", one)]
+            parts += [part for base in self.bases for part in ("--base", base)]
             parts += ["--budget", self.budget, "--seed", str(self.seed)]
-        parts += [part for one in self.against for part in ("--against", one)]
-        parts += [part for one in self.ticks for part in ("--labels", one)]
-        parts += [part for one in self.group for part in ("--group", one)]
-        parts += [part for one in self.corpus for part in ("--corpus", one)]
+        parts += [part for name in self.against for part in ("--against", name)]
+        parts += [part for file in self.ticks for part in ("--labels", file)]
+        parts += [part for column in self.group for part in ("--group", column)]
+        parts += [part for file in self.corpus for part in ("--corpus", file)]
         parts += ["--dimensions", ",".join(map(str, self.dimensions))] if self.dimensions else []
         parts += ["--general", str(self.general)] if self.general else []
         parts += ["--writer", self.writer] if self.writer else []
@@ -175,9 +175,9 @@ class Request:
         return shlex.join(parts)
 
 
-def strings(given: str | Path | Sequence[str | Path]) -> list[str]:
+def strings(names: str | Path | Sequence[str | Path]) -> list[str]:
     """One name or several, as a list."""
-    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
+    return [str(names)] if isinstance(names, str | Path) else [str(name) for name in names]
 
 
 def make_request(
@@ -233,11 +233,10 @@ def with_defaults(data: Sequence[str], options: Mapping[str, Any]) -> dict[str, 
     if recipes and len(data) > 1:
         fix = "name the data in the recipe, or leave the recipe out"
         raise InputError(recipes[0], "a recipe is given together with other data", "the recipe alone", fix)
-    if recipes and (given := [_option(name) for name, value in options.items() if value is not None]):
-        problem = (
-            f"{' and '.join(given)} cannot be given with a recipe, which sets {'it' if len(given) == 1 else 'them'}"
-        )
-        raise InputError(recipes[0], problem, "", f"leave out {' and '.join(given)}, or change the recipe")
+    if recipes and (options_given := [_option(name) for name, value in options.items() if value is not None]):
+        names, pronoun = " and ".join(options_given), "it" if len(options_given) == 1 else "them"
+        problem = f"{names} cannot be given with a recipe, which sets {pronoun}"
+        raise InputError(recipes[0], problem, "", f"leave out {names}, or change the recipe")
     defaults = {**DEFAULTS, "budget": ""} if recipes else DEFAULTS
     return {name: value if options[name] is None else options[name] for name, value in defaults.items()}
 
@@ -309,8 +308,8 @@ def _refuse_missing_files(request: Request) -> None:
 
 
 def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:
-    """Each a number of its own; whether vectors have so many is known once the base is loaded."""
-    wrong = [one for one in dimensions if type(one) is not int or one < 1]
+    """Different numbers of dimensions; whether vectors have as many is known once the base is loaded."""
+    wrong = [number for number in dimensions if type(number) is not int or number < 1]
     if wrong or len(set(dimensions)) < len(dimensions):
         problem = f"{wrong[0]!r} is not a number of dimensions" if wrong else "a number of dimensions is given twice"
         raise InputError(option("dimensions"), problem, "different whole numbers of 1 or more", DIMENSIONS_FIX)

@@ -404,13 +404,13 @@ class FitResult:
         """Measures by what they are for; the mean follows the deciding measures."""
         shown = [*self.measures, *([self.mean] if self.mean else [])]
         names: tuple[Part, ...] = ("deciding", "general", "watched")
-        found = {part: [one for one in shown if one.part == part] for part in names}
-        return {part: ones for part, ones in found.items() if ones}
+        by_part = {part: [measure for measure in shown if measure.part == part] for part in names}
+        return {part: ones for part, ones in by_part.items() if ones}
 
     @property
     def mean(self) -> Measure | None:
         """The total, unless it is the single deciding measure itself."""
-        return None if sum(one.part == "deciding" for one in self.measures) == 1 else self.total
+        return None if sum(measure.part == "deciding" for measure in self.measures) == 1 else self.total
 
     @property
     def validation(self) -> Run | None:
@@ -436,10 +436,10 @@ class FitResult:
     @property
     def ladder(self) -> dict[str, dict[int, Run]]:
         """ladder[route][round]: the winner first, then routes by how far they came, then by score."""
-        found: dict[str, dict[int, Run]] = {}
+        by_route: dict[str, dict[int, Run]] = {}
         for run in self.runs:
-            found.setdefault(run.route, {})[run.rung] = run
-        return dict(sorted(found.items(), key=lambda item: _rank(item[1]), reverse=True))
+            by_route.setdefault(run.route, {})[run.rung] = run
+        return dict(sorted(by_route.items(), key=lambda item: _rank(item[1]), reverse=True))
 
     @property
     def rounds(self) -> dict[int, list[int]]:
@@ -464,11 +464,11 @@ class FitResult:
 
         refuse_other_version(path)
         try:
-            found = TypeAdapter(cls).validate_json(path.read_bytes())
+            result = TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             problem = str(error).splitlines()[0]
             raise InputError(str(path), problem, "the result of a fit", "run `sentloom fit` again") from None
-        return found
+        return result
 
 
 def refuse_other_version(path: Path) -> None:
@@ -483,13 +483,13 @@ def refuse_other_version(path: Path) -> None:
             raise InputError(str(path), problem, f"version {SCHEMA}", fix)
 
 
-def verdict_line(verdict: Verdict, one: Measure, uses: int) -> str:
+def verdict_line(verdict: Verdict, measure: Measure, uses: int) -> str:
     """As in "VERDICT better +4.0 nDCG@10 [1.6, 6.5] level=95% clusters=98 effective=91.4 documents=1456 uses=1"."""
-    low, high = (_one_decimal(bound) for bound in (one.low, one.high))
-    found = f"{one.difference:+.1f} {metric_name(one.metric)} [{low}, {high}]"
-    counts = f"clusters={one.clusters} effective={rounded_down(one.effective)}"
-    searched = f" documents={one.documents}" if one.documents else ""
-    return f"VERDICT {verdict} {found} level={100 * one.level:.4g}% {counts}{searched} uses={uses}"
+    low, high = (_one_decimal(bound) for bound in (measure.low, measure.high))
+    gain = f"{measure.difference:+.1f} {metric_name(measure.metric)} [{low}, {high}]"
+    counts = f"clusters={measure.clusters} effective={rounded_down(measure.effective)}"
+    searched = f" documents={measure.documents}" if measure.documents else ""
+    return f"VERDICT {verdict} {gain} level={100 * measure.level:.4g}% {counts}{searched} uses={uses}"
 
 
 def _one_decimal(bound: float) -> str:

@@ -32,24 +32,25 @@ ENTRY_POINTS = "sentloom.routes"
 ORDER = (
     *(Shape.TEXTS, Shape.PARALLEL, Shape.CLASSIFICATION, Shape.PAIRS, Shape.SCORED_PAIRS, Shape.TRIPLETS, Shape.NLI),
 )
-BATCH = 64  # rows of a step, at most
-TOKENS = 16_384  # of a step: of rows with long texts, fewer come together
-TSDAE_TOKENS = 2_048  # each has a probability for every word of the vocabulary, which takes memory
 MOST_BEFORE = 2  # routes on raw text that are tried before one on labels
 BESIDE_LABELS = f"before labels, only the first {MOST_BEFORE} routes on raw text are tried"
-FEWEST_TOGETHER = 8  # rows of a step, however long
+FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
+FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
+MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
+WRITTEN_TOGETHER = 32  # texts: between two such blocks the clock is asked
+MINED_NEGATIVES = "pairs with mined negatives"
+TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
+
+BATCH = 64  # rows of a step, at most
+TOKENS = 16_384  # of a step, at most: rows with long texts make smaller batches
+TSDAE_TOKENS = 2_048  # of a step of TSDAE: each has a probability for every word of the vocabulary, which takes memory
+FEWEST_TOGETHER = 8  # rows of a step, however long they are
 # A longer round continues a shorter one where its decay began; as good as a linear schedule (docs/fit.md).
 SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5, "decay": 0.1}
-# From as many rows, batches of 32 learn more than batches of 64, as there are more steps (docs/results-fit.md).
+# From the same rows, batches of 32 learn more than batches of 64, as there are more steps (docs/results-fit.md).
 PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "directions": "both", "batch": 32}
 NLI: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "batch": 32}
 PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
-MINED_NEGATIVES = "pairs with mined negatives"
-TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
-FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
-MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
-WRITTEN_TOGETHER = 32  # texts: between them the clock is asked
-FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 # The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024). Pairs without a negative are kept.
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95, "keep_all": True}
 LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
@@ -92,29 +93,29 @@ class Route:
     @property
     def makers(self) -> tuple[Stage, ...]:
         """The stages that make data without a model that another stage trains: they run before the race."""
-        found = list[Stage]()
-        for one in self.stages:
-            fixed = PREVIOUS not in one.models() and {*one.references()} <= {maker.name for maker in found}
-            if fixed and one.PRODUCES == "dataset":
-                found.append(one)
-        return tuple(found)
+        makers = list[Stage]()
+        for candidate in self.stages:
+            fixed = PREVIOUS not in candidate.models() and {*candidate.references()} <= {maker.name for maker in makers}
+            if fixed and candidate.PRODUCES == "dataset":
+                makers.append(candidate)
+        return tuple(makers)
 
     def plan(self, steps: Sequence[int], base: str, seed: int) -> Plan:
         """The plan with these steps per training stage; without any, with the lengths that its stages have."""
         longer = map(_with_length, self.training, steps) if steps else ()
-        start, given = self.base or base, self.with_training(longer).stages
-        return Plan(self.name, start, given, select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name)
+        start, stages = self.base or base, self.with_training(longer).stages
+        return Plan(self.name, start, stages, select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name)
 
     def with_training(self, changed: Iterable[Train]) -> "Route":
         """The route with other training stages, each in place of the one of its name."""
-        by_name = {one.name: one for one in changed}
-        return replace(self, stages=tuple(by_name.get(one.name, one) for one in self.stages))
+        by_name = {train.name: train for train in changed}
+        return replace(self, stages=tuple(by_name.get(train.name, train) for train in self.stages))
 
 
-def _with_length(one: Train, steps: int) -> Train:
+def _with_length(train: Train, steps: int) -> Train:
     """A training stage of this length, which logs about twenty points per curve."""
     length = {"steps": steps, "log_every": max(1, steps // 20)}
-    return one.model_copy(update={"settings": one.settings.model_copy(update=length)})
+    return train.model_copy(update={"settings": train.settings.model_copy(update=length)})
 
 
 @dataclass(frozen=True)
@@ -126,27 +127,72 @@ class SkippedRoute:
     for_time: bool = False  # a larger budget would have time for it
 
 
+@dataclass(frozen=True)
+class GivenRoutes:
+    """Routes that the user gives, with the base and the seed of all of them."""
+
+    base: str
+    seed: int
+    routes: tuple[Route, ...]
+    sha256: str  # of everything that is run
+
+    @property
+    def sources(self) -> tuple[InputSource, ...]:
+        """Every file that a stage reads."""
+        by_key = {_key(source): source for route in self.routes for stage in route.stages for source in _files(stage)}
+        return tuple(by_key.values())
+
+    def reading(self, files: Sequence[Path]) -> "GivenRoutes":
+        """The routes with the files of training rows instead of their sources, in the same order."""
+        instead = dict(zip(map(_key, self.sources), map(str, (file.resolve() for file in files)), strict=True))
+        routes = [
+            replace(route, stages=tuple(_reading(stage, instead) for stage in route.stages)) for route in self.routes
+        ]
+        return replace(self, routes=tuple(routes))
+
+
+def _files(stage: Stage) -> list[InputSource]:
+    """The files that a stage reads."""
+    if not isinstance(stage, DataStage):
+        return []
+    return [InputSource(name, stage.shape, stage.columns) for name in stage.data if not named_stage(name)]
+
+
+def _key(source: InputSource) -> tuple[object, ...]:
+    return source.name, source.shape, tuple(sorted((source.columns or {}).items()))
+
+
+def _reading(stage: Stage, instead: dict[tuple[object, ...], str]) -> Stage:
+    """A stage that reads training rows instead of whole files."""
+    if not isinstance(stage, DataStage) or not _files(stage):
+        return stage
+    names = {source.name: instead[_key(source)] for source in _files(stage)}
+    data = tuple(names.get(name, name) for name in stage.data)
+    return stage.model_copy(update={"data": data, "shape": None, "columns": None})
+
+
 def find_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
     """All routes that the data supports, the cheapest first, and those that are skipped."""
     routes, skipped = _own_routes(training_sets, resources)
-    found = [*routes, *installed_routes(training_sets, resources)]
-    names = [route.name for route in found]
+    every_route = [*routes, *installed_routes(training_sets, resources)]
+    names = [route.name for route in every_route]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(ENTRY_POINTS, f"two routes are named {twice[0]!r}", "different names", "rename or remove one")
-    return found, skipped
+    return every_route, skipped
 
 
 def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    by_shape = {one.shape: one for one in sorted(training_sets, key=lambda one: ORDER.index(one.shape))}
+    in_order = sorted(training_sets, key=lambda training_set: ORDER.index(training_set.shape))
+    by_shape = {training_set.shape: training_set for training_set in in_order}
     candidates = _without_labels(by_shape.pop(Shape.TEXTS, None), by_shape.get(Shape.PAIRS), resources)
-    unlabelled = [one.build() for one in candidates if one.why_not is None]
-    skipped = [SkippedRoute(one.name, one.why_not) for one in candidates if one.why_not is not None]
+    unlabelled = [candidate.build() for candidate in candidates if candidate.why_not is None]
+    skipped = [SkippedRoute(name, why_not) for name, why_not, _ in candidates if why_not is not None]
     labelled = list(by_shape.values())
     if not labelled:
         return unlabelled, skipped
-    main = _joined([_from_labels(one) for one in labelled])
+    main = _joined([_from_labels(training_set) for training_set in labelled])
     routes = [main, *(_joined([first, main], why=first.why) for first in unlabelled[:MOST_BEFORE])]
-    skipped += [SkippedRoute(one.name, BESIDE_LABELS) for one in unlabelled[MOST_BEFORE:]]
+    skipped += [SkippedRoute(route.name, BESIDE_LABELS) for route in unlabelled[MOST_BEFORE:]]
     routes += _alternatives(labelled, resources)
     if labelled[-1].shape is Shape.PAIRS and resources.teacher and resources.teacher.why_not:
         skipped = [*skipped, SkippedRoute(TAUGHT, resources.teacher.why_not)]
@@ -154,7 +200,7 @@ def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
         few = f"there are {labelled[-1].rows:,} training pairs, and it needs {FEWEST_NEGATIVES}"
         skipped = [*skipped, SkippedRoute(MINED_NEGATIVES, few)]
     if len(labelled) > 1:
-        routes += [_from_labels(one) for one in labelled]
+        routes += [_from_labels(training_set) for training_set in labelled]
     return routes, skipped
 
 
@@ -173,27 +219,8 @@ def _routes_of(point: EntryPoint, training_sets: Sequence[TrainingSet], resource
         raise InputError(where, f"{type(error).__name__}: {error}", "routes", fix) from error
 
 
-def batch_size(rows: int, tokens: float = 1.0, most: int = TOKENS, batch: int = BATCH) -> int:
-    """Smaller for few rows, so that an epoch has a few steps, and for rows of many tokens."""
-    return min(batch, max(2, rows // 4), max(FEWEST_TOGETHER, int(most / max(tokens, 1.0))))
-
-
-def _train(name: str, data: TrainingSet, source: str | None = None, most: int = TOKENS, **settings: Any) -> Stage:
-    """A training stage on a training set, or on what an earlier stage made of it."""
-    files = [f"{PREFIX}{source}"] if source else list(data.files)
-    batch = batch_size(data.rows, data.tokens, most, settings.get("batch", BATCH))
-    chunk = None if batch * data.tokens <= data.fitting else max(1, int(data.fitting / data.tokens))
-    common = {**SCHEDULE, **settings, "batch": batch, "chunk": chunk}
-    return stage(name=name, data=files, max_length=data.length, **common)
-
-
-def _route(name: str, why: str, data: TrainingSet, most: int = TOKENS, **settings: Any) -> Route:
-    one = _train(name.replace(" ", "-"), data, most=most, **settings)
-    return Route(name, why, (one,), (TrainsOn(data.shape, data.rows),))
-
-
 class _Candidate(NamedTuple):
-    """A route that learns from no labels, and why it is skipped; None: it is not."""
+    """A route that learns from no labels, and why it is skipped; None: it is tried."""
 
     name: str
     why_not: str | None
@@ -346,9 +373,9 @@ def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any
     """A stage that writes for texts, or for the answers of pairs, in random order: the budget decides for how many."""
     answers = {"columns": {"text": "positive"}} if texts.shape is Shape.PAIRS else {}
     share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
-    given = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
+    source = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
     return stage(
-        "synthesize", name=name, block=WRITTEN_TOGETHER, **given, **answers, **resources.writer.options, **options
+        "synthesize", name=name, block=WRITTEN_TOGETHER, **source, **answers, **resources.writer.options, **options
     )
 
 
@@ -376,7 +403,7 @@ def _from_labels(data: TrainingSet) -> Route:
 def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iterator[Route]:
     """Other routes for the last shape, because what is learned last matters most."""
     *_, last = labelled
-    before = [_from_labels(one) for one in labelled[:-1]]
+    before = [_from_labels(training_set) for training_set in labelled[:-1]]
     if last.shape is Shape.PAIRS:
         why = "the same, with the hardest wrong answer that the base finds for each pair"
         how = {**MINED, "guide": resources.guide}
@@ -412,12 +439,12 @@ def _as_pairs(data: TrainingSet) -> TrainingSet:
 def _by_language(data: TrainingSet) -> Route:
     """The main route with batches of one language each: negatives are harder, and the language itself is no clue."""
     files = data.by_language
-    main = _from_labels(replace(data, files=tuple(one.file for one in files)))
+    main = _from_labels(replace(data, files=tuple(part.file for part in files)))
     name, (learn,) = f"{main.name} by language", main.training
-    batch = min(learn.settings.batch, batch_size(min(one.examples for one in files)))
+    batch = min(learn.settings.batch, batch_size(min(part.examples for part in files)))
     settings = learn.settings.model_copy(update={"mix": 1.0, "batch": batch})
-    one = learn.model_copy(update={"name": name.replace(" ", "-"), "settings": settings})
-    return Route(name, f"{main.why}; the texts of a batch are in one language", (one,), main.trains_on)
+    train = learn.model_copy(update={"name": name.replace(" ", "-"), "settings": settings})
+    return Route(name, f"{main.why}; the texts of a batch are in one language", (train,), main.trains_on)
 
 
 def _taught(data: TrainingSet, resources: Resources) -> Route:
@@ -428,8 +455,8 @@ def _taught(data: TrainingSet, resources: Resources) -> Route:
 def _teaching(data: TrainingSet, pairs: Sequence[str], resources: Resources, **options: Any) -> tuple[Stage, Stage]:
     """Candidates that the base finds for pairs, and what the teacher thinks of them: it knows which are right."""
     assert resources.teacher is not None
-    given = {"name": "candidates", "model": resources.base, "data": list(pairs), "negatives": TAUGHT_NEGATIVES}
-    mine = stage("mine", **given, margin=-1.0, **options)
+    candidates = {"name": "candidates", "model": resources.base, "data": list(pairs), "negatives": TAUGHT_NEGATIVES}
+    mine = stage("mine", **candidates, margin=-1.0, **options)
     named: dict[str, Any] = {"teacher": resources.teacher.name, "negatives": TAUGHT_NEGATIVES}
     return mine, _train("taught", data, mine.name, method="distill", **named)
 
@@ -441,50 +468,25 @@ def _joined(routes: Sequence[Route], why: str = "") -> Route:
     return Route(
         ", then ".join(route.name for route in routes),
         why or "; then ".join(route.why for route in routes),
-        tuple(one for route in routes for one in route.stages),
-        tuple(one for route in routes for one in route.trains_on),
+        tuple(stage for route in routes for stage in route.stages),
+        tuple(learned for route in routes for learned in route.trains_on),
     )
 
 
-@dataclass(frozen=True)
-class GivenRoutes:
-    """Routes that the user gives, with the base and the seed of all of them."""
-
-    base: str
-    seed: int
-    routes: tuple[Route, ...]
-    sha256: str  # of everything that is run
-
-    @property
-    def sources(self) -> tuple[InputSource, ...]:
-        """Every file that a stage reads."""
-        by_key = {_key(source): source for route in self.routes for stage in route.stages for source in _files(stage)}
-        return tuple(by_key.values())
-
-    def reading(self, files: Sequence[Path]) -> "GivenRoutes":
-        """The routes with the files of training rows instead of their sources, in the same order."""
-        instead = dict(zip(map(_key, self.sources), map(str, (file.resolve() for file in files)), strict=True))
-        routes = [
-            replace(route, stages=tuple(_reading(stage, instead) for stage in route.stages)) for route in self.routes
-        ]
-        return replace(self, routes=tuple(routes))
+def _route(name: str, why: str, data: TrainingSet, most: int = TOKENS, **settings: Any) -> Route:
+    train = _train(name.replace(" ", "-"), data, most=most, **settings)
+    return Route(name, why, (train,), (TrainsOn(data.shape, data.rows),))
 
 
-def _files(stage: Stage) -> list[InputSource]:
-    """The files that a stage reads."""
-    if not isinstance(stage, DataStage):
-        return []
-    return [InputSource(name, stage.shape, stage.columns) for name in stage.data if not named_stage(name)]
+def _train(name: str, data: TrainingSet, source: str | None = None, most: int = TOKENS, **settings: Any) -> Stage:
+    """A training stage on a training set, or on what an earlier stage made of it."""
+    files = [f"{PREFIX}{source}"] if source else list(data.files)
+    batch = batch_size(data.rows, data.tokens, most, settings.get("batch", BATCH))
+    chunk = None if batch * data.tokens <= data.fitting else max(1, int(data.fitting / data.tokens))
+    common = {**SCHEDULE, **settings, "batch": batch, "chunk": chunk}
+    return stage(name=name, data=files, max_length=data.length, **common)
 
 
-def _key(source: InputSource) -> tuple[object, ...]:
-    return source.name, source.shape, tuple(sorted((source.columns or {}).items()))
-
-
-def _reading(stage: Stage, instead: dict[tuple[object, ...], str]) -> Stage:
-    """A stage that reads training rows instead of whole files."""
-    if not isinstance(stage, DataStage) or not _files(stage):
-        return stage
-    names = {source.name: instead[_key(source)] for source in _files(stage)}
-    data = tuple(names.get(name, name) for name in stage.data)
-    return stage.model_copy(update={"data": data, "shape": None, "columns": None})
+def batch_size(rows: int, tokens: float = 1.0, most: int = TOKENS, batch: int = BATCH) -> int:
+    """Smaller for few rows, so that an epoch has a few steps, and for rows of many tokens."""
+    return min(batch, max(2, rows // 4), max(FEWEST_TOGETHER, int(most / max(tokens, 1.0))))

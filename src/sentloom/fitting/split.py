@@ -1,13 +1,12 @@
-"""Step 2, split: training, validation and test rows, by a hash of their texts.
+"""The split: training, validation and test rows, by a hash of their texts.
 
 Rows that belong together form a cluster (`clusters`), and every cluster draws a number: the hash of one of its texts.
 The lowest are for testing, a fifth of a small input and a tenth of a large one, the next tenth is for validation, and
-the rest for training. So added rows move others only if they
-connect them. No sentence is on two sides, whatever its case, spacing and punctuation: where the clusters had to be made
-smaller, rows that share one are dropped from the side that matters less, training first. A hard negative
-drops no row: if it is a text of a held-out row, it is left out of its training row alone. No cluster may be more than
-5% of a held-out side, so some rows of a large one are left out there. Few clusters are too few for a validation side of
-their own; then routes are chosen by cross-validation (`cross_validation`).
+the rest for training. So added rows move others only if they connect them. No sentence is on two sides, whatever its
+case, spacing and punctuation: where the clusters had to be made smaller, rows that share one are dropped from the side
+that matters less, training first. A hard negative drops no row: if it is a text of a held-out row, it is left out of
+its training row alone. No cluster may be more than 5% of a held-out side, so some rows of a large one are left out
+there. With few clusters there is no validation side, and routes are chosen by cross-validation (`prepare`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,17 +45,17 @@ from sentloom.fitting.request import Log, Request
 
 VALIDATION_SHARE = 0.1  # of the rows
 TEST_SHARE, SMALL_TEST_SHARE = 0.1, 0.2  # of the rows; of few rows more are tested, or they would show large gains only
-SMALL, LARGE = 1_000, 2_000  # rows between which the one falls to the other
-FLOOR = 25  # clusters of each
+SMALL, LARGE = 1_000, 2_000  # rows: between the two, the share of test rows falls from the one to the other
+FLOOR = 25  # clusters on each held-out side, if there are enough
 TEST_PART, VALIDATION_PART = Fraction(5, 12), Fraction(1, 4)  # of the clusters of an input at most, to reach the floor
-FEWEST_CLUSTERS = 100  # of an input, for a validation side of its own,
-FEWEST_IF_LONG = 500  # and if the budget is long: every run then trains five times
+# Clusters of an input that has a validation side. With a long budget every run can be trained five times instead.
+FEWEST_CLUSTERS, FEWEST_IF_LONG = 100, 500
 LONG_SECONDS, LONG_STEPS = 600, 1_000
-CAP = 1_000  # rows of each
+CAP = 1_000  # rows on each held-out side, at most
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
 ENOUGH_LEFT = 0.65  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
-DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
+DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)  # the sides
 SHARED = "rows that share a text with held-out rows"
 LARGE_CLUSTERS = f"rows of clusters that would be more than {MOST_SHARE:.0%} of the test or validation rows"
 
@@ -82,19 +81,19 @@ def split_inputs(
 ) -> tuple[list[Split], tuple[str, ...]]:
     """Split every input, after leaving out rows with sentences of the sets that decide (`--against`).
 
-    Also returns what is to be said about the clusters.
+    Also return what is to be said about the clusters.
     """
     scored, why = distinct_keys([sentences_of(task) for task in against]), _scored_on(request)
-    rows = [apart_from(one.data, scored) if against else one.data for one in inputs]
-    leaked = [len(one.data) - len(left) for one, left in zip(inputs, rows, strict=True)]
-    for one, count in zip(inputs, leaked, strict=True):
+    rows = [apart_from(fit_input.data, scored) if against else fit_input.data for fit_input in inputs]
+    leaked = [len(fit_input.data) - len(left) for fit_input, left in zip(inputs, rows, strict=True)]
+    for fit_input, count in zip(inputs, leaked, strict=True):
         if count:
-            log(f"{one.name}: {count:,} {why} are left out")
-    given = [rows_of(one.name, data, one.groups) for one, data in zip(inputs, rows, strict=True)]
-    clusters = find_clusters(given)
+            log(f"{fit_input.name}: {count:,} {why} are left out")
+    hashed = [rows_of(source.name, data, source.groups) for source, data in zip(inputs, rows, strict=True)]
+    clusters = find_clusters(hashed)
     splits = [
         replace(split, left_out={**({why: count} if count else {}), **split.left_out})
-        for split, count in zip(split_all(given, clusters, fewest_clusters(request)), leaked, strict=True)
+        for split, count in zip(split_all(hashed, clusters, fewest_clusters(request)), leaked, strict=True)
     ]
     notes = (*clusters.notes, *chain(*(split.notes for split in splits)))
     for line in notes:
@@ -117,13 +116,13 @@ def fewest_clusters(request: Request) -> int:
 
 
 def split_all(inputs: Sequence[InputRows], clusters: Clusters, fewest: int = FEWEST_CLUSTERS) -> list[Split]:
-    """Split several inputs: what one of them holds out, none of them trains on. `fewest`: for validation rows."""
-    datas = [one.sentences for one in inputs]
-    draws, labelled = cluster_draws(datas, clusters.numbers), [one.data.shape is not Shape.TEXTS for one in inputs]
+    """Split several inputs: what one of them holds out, none trains on. Validation rows need `fewest` clusters."""
+    datas = [rows.sentences for rows in inputs]
+    draws, labelled = cluster_draws(datas, clusters.numbers), [rows.data.shape is not Shape.TEXTS for rows in inputs]
     needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled, fewest) else (TRAIN, VALIDATION, TEST)
-    found = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
-    held_out = union([data.of((side == TEST) | (side == VALIDATION)) for data, side in zip(datas, found, strict=True)])
-    return [_split(*each, needed, held_out) for each in zip(inputs, found, clusters.numbers, draws, strict=True)]
+    all_sides = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
+    held_out = union([data.of(np.isin(side, (TEST, VALIDATION))) for data, side in zip(datas, all_sides, strict=True)])
+    return [_split(*own, needed, held_out) for own in zip(inputs, all_sides, clusters.numbers, draws, strict=True)]
 
 
 def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest: int) -> bool:
@@ -135,15 +134,15 @@ def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest:
 def sides(datas: Sequence[Sentences], clusters: Sequence[Integers], *, with_validation: bool = True) -> list[Sides]:
     """For each data set the side of each row."""
     draws = cluster_draws(datas, clusters)
-    found = [_own_sides(*each, with_validation) for each in zip(datas, draws, strict=True)]
+    all_sides = [_own_sides(*own, with_validation) for own in zip(datas, draws, strict=True)]
     held_out = np.empty(0, np.uint64)
-    for one, others in ((TEST, (VALIDATION, TRAIN)), (VALIDATION, (TRAIN,))):
-        for data, side, own in zip(datas, found, draws, strict=True):
-            side[_too_many(data.row_keys, own, side == one)] = THINNED
-        held_out = union([held_out, *(data.of(side == one) for data, side in zip(datas, found, strict=True))])
-        for data, side in zip(datas, found, strict=True):
+    for filled, others in ((TEST, (VALIDATION, TRAIN)), (VALIDATION, (TRAIN,))):
+        for data, side, own in zip(datas, all_sides, draws, strict=True):
+            side[_too_many(data.row_keys, own, side == filled)] = THINNED
+        held_out = union([held_out, *(data.of(side == filled) for data, side in zip(datas, all_sides, strict=True))])
+        for data, side in zip(datas, all_sides, strict=True):
             side[np.isin(side, others) & data.touching(held_out)] = DROPPED
-    return found
+    return all_sides
 
 
 def _too_many(keys: Keys, draws: Keys, held_out: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -155,9 +154,9 @@ def _too_many(keys: Keys, draws: Keys, held_out: npt.NDArray[np.bool_]) -> npt.N
     _, cluster, sizes = np.unique(draws[held_out], return_inverse=True, return_counts=True)
     ordered = own[np.lexsort((own, cluster))]
     last = np.cumsum([0, *sizes])[:-1] + np.minimum(sizes, largest_size(sizes)) - 1
-    found = held_out.copy()
-    found[held_out] = own > ordered[last][cluster]
-    return found
+    too_many = held_out.copy()
+    too_many[held_out] = own > ordered[last][cluster]
+    return too_many
 
 
 def largest_size(sizes: npt.NDArray[np.int64]) -> int:
@@ -183,7 +182,7 @@ def cluster_draws(datas: Sequence[Sentences], clusters: Sequence[Integers]) -> l
     names, place = np.unique(np.concatenate(clusters), return_inverse=True)
     least = np.full(len(names), np.iinfo(np.uint64).max)
     np.minimum.at(least, place, np.concatenate([data.draws for data in datas]))
-    return np.split(mix(least)[place], np.cumsum([len(some) for some in clusters])[:-1])
+    return np.split(mix(least)[place], np.cumsum([len(numbers) for numbers in clusters])[:-1])
 
 
 def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
@@ -222,7 +221,7 @@ def share_tested(rows: int) -> float:
 
 
 def _boundary(ordered: Keys, share: float, cap: float, floor: int) -> np.uint64:
-    """The number below which rows are held out: a share of them, at most `cap`, and so many clusters at least.
+    """The number below which rows are held out: a share of them, at most `cap`, and at least `floor` clusters.
 
     Adding rows can only lower it: at the floor and the cap because more rows draw lower numbers, and between them
     because the share never grows with the rows.
@@ -250,12 +249,12 @@ def _split(
         expected = f"at least {LEAST_ROWS} rows each for training, validation and test"
         raise InputError(data.files[0], problem, expected, "give more rows, or rows with fewer sentences in common")
     plain = data.derive(data.table.drop_columns(list(rows.groups)), "without groups") if rows.groups else data
-    validation, test = (with_clusters(plain.select(side == one), clusters[side == one]) for one in (VALIDATION, TEST))
+    validation, test = (with_clusters(plain.select(side == at), clusters[side == at]) for at in (VALIDATION, TEST))
     dropped, train = plain.select((side == DROPPED) | (side == THINNED)), side == TRAIN
     trained = plain.select(train)
     kept = without_negatives(trained, held_out)
     notes = (*_notes(rows.name, counts), *_notes_on_negatives(rows.name, trained, kept))
-    left_out = {why: int(counts[one]) for one, why in ((DROPPED, SHARED), (THINNED, LARGE_CLUSTERS)) if counts[one]}
+    left_out = {why: int(counts[at]) for at, why in ((DROPPED, SHARED), (THINNED, LARGE_CLUSTERS)) if counts[at]}
     return Split(kept, validation, test, dropped, clusters[train], draws[train], notes, left_out)
 
 
@@ -263,12 +262,12 @@ def _notes_on_negatives(name: str, before: Dataset, after: Dataset) -> Iterator[
     """How many hard negatives are left out of training rows, and how many of these rows have none left."""
     if before is after:
         return
-    given, left = (pc.list_value_length(data.column(NEGATIVES)).to_numpy() for data in (before, after))
-    if count := int(given.sum() - left.sum()):
-        none = int(((left == 0) & (given > 0)).sum())
+    were, left = (pc.list_value_length(data.column(NEGATIVES)).to_numpy() for data in (before, after))
+    if count := int(were.sum() - left.sum()):
+        none = int(((left == 0) & (were > 0)).sum())
         pairs = f"; {none:,} have no other and train as pairs" if none else ""
         yield (
-            f"{name}: {count:,} negatives of {int((left < given).sum()):,} training rows are texts of held-out rows "
+            f"{name}: {count:,} negatives of {int((left < were).sum()):,} training rows are texts of held-out rows "
             f"and left out of these rows{pairs}"
         )
 

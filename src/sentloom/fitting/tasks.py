@@ -1,8 +1,9 @@
-"""The label-free panel: tasks that raw held-out text provides by itself, so that models can be compared without labels.
+"""The tasks of held-out rows: what validation and test rows ask, and the candidates that their queries search.
 
-Every task is built from sentences and views of them. What a task is worth was measured on five labelled domains with
-18 models each (docs/panel.md, benchmarks/panel_correlation.py): the two tasks that agree with labels make up the panel,
-and `CAUTION` says how far to trust them: a model may be rejected by it, but is never accepted.
+Raw text has no labels: it is judged by the label-free panel, whose tasks are built from sentences and views of them.
+What a task is worth was measured on five labelled domains with 18 models each (docs/panel.md,
+benchmarks/panel_correlation.py): the two tasks that agree with labels make up the panel, and `CAUTION` says how far to
+trust it. The panel may reject a model, but never accepts one.
 """
 
 import hashlib
@@ -36,7 +37,30 @@ from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import high_pairs
 from sentloom.writing.views.pairs import seed_for
 
-# Mean rank correlation with labels over five domains: all models 0.52 and 0.57, those near the base 0.06 and 0.14.
+Side = Literal["validation", "test"]
+SEARCHING = (Shape.PAIRS, Shape.TRIPLETS, Shape.PARALLEL)  # shapes whose rows are queries and what they should find
+
+PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
+FEWEST_ITEMS = 10  # per task: fewer show nothing
+SAMPLED_PAIRS = 300  # related pairs for the plots
+PROBE = {"preset": "fast"}  # the classifier on the vectors of labelled rows
+TRIPLETS = "triplet accuracy"  # a score that triplets have besides those of search
+LABELS = {  # of tasks with a name of their own
+    GENERAL: "a paraphrase ranks closer than a near miss",
+    "halves": "the first half of a sentence finds the second",
+    "few-words": "a few words of a sentence find it",
+}
+
+SEED = 0  # of the sample of candidates
+VERIFY_SHARE = 0.15  # of a time budget, for the base and the winner on the test rows
+SELECT_SHARE = 0.2  # of a time budget, for all runs on the validation rows
+EXPECTED_RUNS = 10  # that are scored on the validation rows, with merged ones
+MOST_CANDIDATES = 50_000  # with a budget in steps, which depends on no clock
+# Training rows among which labelled texts look for neighbours: the second number whatever the budget.
+MOST_LABELLED, FEWEST_LABELLED = 20_000, 1_000
+
+# The label-free panel. Mean rank correlation with labels over five domains: 0.52 and 0.57 for all models, 0.06 and 0.14
+# for those near the base.
 PANEL = (HALVES, FEW_WORDS) = ("halves", "few-words")
 NO_LABELS = "No labels decided this"
 CAUTION = (
@@ -45,10 +69,255 @@ CAUTION = (
 )
 SOURCE = "held-out text"
 K = 10
-CHANCE = 0.01  # a p-value below this is not chance
+CHANCE = 0.01  # below this p-value it is not chance
 FEWEST_WORDS, FEWEST_CHARACTERS = 6, 12  # of a sentence that is cut in two; characters for scripts without spaces
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Han
 DRAWS = 4  # of a few words per sentence: more of them make the score steadier, at little cost
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The validation or test rows of one input: the tasks they are scored by, and pairs that belong together."""
+
+    name: str
+    data: Dataset
+    tasks: tuple[Task, ...]
+    related: tuple[tuple[str, str], ...]
+    probe: Task | None = None  # a classifier trained on the training rows: of labelled test rows, and decides nothing
+
+    @property
+    def labelled(self) -> bool:
+        """Whether people said what belongs together; raw text is judged by views of itself."""
+        return self.data.shape is not Shape.TEXTS
+
+
+def held_out_tasks(
+    inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
+) -> tuple[HeldOut, ...]:
+    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
+
+    `more` are texts to search besides those of the inputs, and `most` is how many are searched at most.
+    """
+    labelled = any(fit_input.data.shape is not Shape.TEXTS for fit_input in inputs)
+    parts = []
+    for fit_input, split in zip(inputs, splits, strict=True):
+        if not labelled or fit_input.data.shape is not Shape.TEXTS:
+            refuse_one_value(fit_input.name, getattr(split, side))
+            parts.append(held_out_part(fit_input.name, split, side, more, most))
+            refuse_few_items(parts[-1])
+    return tuple(parts)
+
+
+def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int) -> HeldOut:
+    """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
+    data: Dataset = getattr(split, side)
+    searching = data.shape in SEARCHING or is_graded(data)
+    corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
+    part = held_out(name, data, corpus)
+    if side == "test" and corpus and data.shape is Shape.CLASSIFICATION:
+        return replace(part, probe=known_labels_task(name, data, PROBE, corpus))
+    if searching and data.shape is not Shape.PARALLEL:
+        return _of_documents(part, len(candidate_texts(split, more)))
+    return part
+
+
+def _of_documents(part: HeldOut, count: int) -> HeldOut:
+    """Record how many candidates there are, of which the task may search a sample."""
+    (task,) = part.tasks
+    return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
+
+
+def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
+    """The tasks of some rows: NLI is asked as triplets, triplets search, raw text is judged by the label-free panel."""
+    if data.shape is Shape.TEXTS:
+        texts = data.column("text").to_pylist()[:PANEL_TEXTS]
+        clusters = data.column(CLUSTER).to_pylist() if CLUSTER in data.table.column_names else []
+        known = dict(zip(texts, clusters, strict=False))
+        tasks = tuple(task for task in panel(texts, known) if item_count(task) >= FEWEST_ITEMS)
+        views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
+        return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
+    asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
+    kind = "retrieval" if is_graded(data) or data.shape is Shape.TRIPLETS else None
+    task = data_task(kind, name, name, asked, PROBE, corpus)
+    task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS and any(data["negatives"]) else task
+    return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
+
+
+def _with_triplets(task: Task, data: Dataset) -> Task:
+    """A search task that also says how often the positive is closer than the row's own negatives."""
+    own = data_task(None, task.name, task.name, data, None)
+    settings = {**task.settings, TRIPLETS: own.sha256}
+    return replace(
+        task, score=lambda lookup: {**task.score(lookup), TRIPLETS: own.score(lookup)[own.main]}, settings=settings
+    )
+
+
+def _related(data: Dataset) -> list[tuple[str, str]]:
+    """Pairs that mean much the same according to the labels; none if the labels say nothing about pairs."""
+    if data.shape is Shape.NLI:
+        data = pairs_from_nli(data)
+    if data.shape is Shape.SCORED_PAIRS:
+        data = high_pairs(data)
+    if data.shape is Shape.CLASSIFICATION:
+        return []
+    left, right = (data.column(name).to_pylist() for name in COLUMNS[data.shape][:2])
+    return list(zip(left, right, strict=True))
+
+
+def item_count(task: Task) -> int:
+    """How many items a task asks, as far as that is known before it is scored."""
+    if task.settings.get("task") == "correlation":
+        return len(task.texts["symmetric"]) // 2  # pairs
+    items: int = task.settings.get("items", len(task.items))
+    return items
+
+
+def refuse_few_items(part: HeldOut) -> None:
+    """Refuse held-out rows that are too few to tell a better model from a worse one."""
+    items = min(map(item_count, part.tasks), default=0)
+    if not part.tasks:
+        problem, expected = (
+            "the texts are too short to be judged without labels",
+            "sentences, most of six words or more",
+        )
+        fix = "give longer texts, pairs or labels"
+    elif items < FEWEST_ITEMS and part.tasks[0].known:
+        problem = f"only {items} held-out rows have a label that training rows have"
+        expected = f"at least {FEWEST_ITEMS}: labels that occur in two rows or more"
+        fix = "give more rows per label, or coarser labels"
+    elif items < FEWEST_ITEMS:
+        problem, expected = f"the held-out rows ask only {items} different things", f"at least {FEWEST_ITEMS}"
+        fix = "give more rows, above all with other texts on the first side"
+    else:
+        return
+    raise InputError(part.name, problem, expected, fix)
+
+
+def refuse_one_value(name: str, data: Dataset) -> None:
+    """Refuse held-out rows that all have one label or one score."""
+    column = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
+    values = pc.unique(data.column(column)).to_pylist() if column else []
+    if len(values) == 1:
+        problem = f"the held-out rows all have the {data.own_name(str(column))} {values[0]}"
+        raise InputError(name, problem, "at least two different ones", "give more rows, above all of the rarer kinds")
+
+
+def task_labels(tasks: Sequence[Task]) -> list[str]:
+    """What each task asks, in plain words; with the name of its file if there are several."""
+    if len(tasks) == 1:
+        return [task_label(tasks[0])]
+    return [task_label(task) + ("" if task.name in LABELS else f" ({Path(task.name).name})") for task in tasks]
+
+
+def task_label(task: Task) -> str:
+    """What a task asks, in plain words."""
+    if task.name in LABELS:
+        return LABELS[task.name]
+    counts = {role: len(texts) for role, texts in task.texts.items()}
+    match task.settings.get("task"):
+        case "search":
+            return f"a query finds its answers among {counts['document']:,}"
+        case "triplets":
+            return "the positive ranks closer than the negative"
+        case "translation":
+            return f"a sentence finds its translation among {counts['symmetric'] // 2:,}, in both directions"
+        case "correlation":
+            return "similarity agrees with people's scores"
+        case "classification":
+            return "a simple classifier on the vectors finds the label"
+        case "neighbours":
+            return "the nearest training row has the same label"
+        case _:
+            return task.main
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """How many candidates the validation and the test rows search at most, besides the held-out ones."""
+
+    validation: int = MOST_CANDIDATES
+    test: int = MOST_CANDIDATES
+
+
+def affordable_candidates(seconds_per_text: float, budget: Budget) -> Candidates:
+    """As many candidates as the budget has time for."""
+    if budget.seconds is None:
+        return Candidates()
+    selecting, verifying = SELECT_SHARE * budget.seconds, VERIFY_SHARE * budget.seconds
+    return Candidates(int(selecting / (EXPECTED_RUNS * seconds_per_text)), int(verifying / (2 * seconds_per_text)))
+
+
+def evenly_cut(counts: Sequence[int], most: int) -> int:
+    """The largest number to which counts are cut so that their sum is at most `most`; 0 if there is none."""
+    for left, count in zip(range(len(counts), 0, -1), sorted(counts), strict=True):
+        if left * count > most:
+            return max(0, most // left)
+        most -= count
+    return max(counts)
+
+
+def read_corpus(request: Request) -> tuple[str, ...]:
+    """The texts of the files that the user names to search among (`--corpus`), each once."""
+    texts: dict[str, None] = {}
+    for name in request.corpus:
+        data = open_data(name)
+        column = text_columns(data.shape)[1] if data.shape in SEARCHING else text_column(data, None)
+        texts.update(dict.fromkeys(data.column(column).to_pylist()))
+    return tuple(texts)
+
+
+def candidate_texts(split: Split, more: Sequence[str]) -> list[str]:
+    """All distinct candidates of an input, the held-out ones first."""
+    parts = (split.validation, split.test, split.dropped, split.train)
+    return list(dict.fromkeys([*chain(*map(_candidates, parts)), *more]))
+
+
+def corpus_of(split: Split, more: Sequence[str], most: int) -> Corpus:
+    """What the held-out rows of an input search besides their own candidates."""
+    held_out = (split.validation, split.test, split.dropped)  # dropped rows share sentences with held-out ones
+    if split.train.shape is Shape.PARALLEL:
+        return Corpus((*held_out, _sampled_rows(split.train, most)))
+    known = set(chain(*map(_candidates, held_out)))
+    others = [text for text in dict.fromkeys([*_candidates(split.train), *more]) if text not in known]
+    return Corpus(held_out, tuple(others[at] for at in _sample(len(others), most - len(known))))
+
+
+def labelled_rows(split: Split, most: int) -> Corpus | None:
+    """The training rows among which labelled texts look for neighbours; None for other shapes.
+
+    If there is no time for all of them, every held-out label that training rows have is kept: one row each, then a
+    sample of the others.
+    """
+    if split.train.shape is not Shape.CLASSIFICATION:
+        return None
+    most = min(MOST_LABELLED, max(FEWEST_LABELLED, most))
+    labels = split.train.column("label").to_pylist()
+    asked = {label for part in (split.validation, split.test) for label in part.column("label").to_pylist()}
+    drawn = np.random.default_rng(SEED).permutation(len(labels)).tolist()
+    first = {labels[at]: at for at in reversed(drawn) if labels[at] in asked}  # of each label, the first drawn
+    kept = [*dict.fromkeys([*sorted(first.values()), *drawn])][:most]
+    keep = np.zeros(len(labels), bool)
+    keep[kept] = True
+    return Corpus((split.train.select(keep),))
+
+
+def _candidates(data: Dataset) -> list[str]:
+    """The texts that queries may find: the second column, and hard negatives."""
+    texts: list[str] = data.column(COLUMNS[data.shape][1]).to_pylist()
+    return [*texts, *chain(*data.column("negatives").to_pylist())] if data.shape is Shape.TRIPLETS else texts
+
+
+def _sampled_rows(data: Dataset, most: int) -> Dataset:
+    keep = np.zeros(len(data), bool)
+    keep[_sample(len(data), most)] = True
+    return data.select(keep)
+
+
+def _sample(size: int, most: int) -> list[int]:
+    """At most `most` numbers below `size`, in order."""
+    if size <= most:
+        return list(range(size))
+    return sorted(np.random.default_rng(SEED).permutation(size)[: max(0, most)].tolist())
 
 
 def panel(texts: Sequence[str], clusters: Mapping[str, int] | None = None) -> list[Task]:
@@ -89,11 +358,12 @@ def view_task(
     place = {text_key(text): number for number, text in enumerate(texts)}
     right: dict[str, set[int]] = {}
     asked = {}
-    for number, (text, some) in enumerate(zip(texts, views, strict=True)):
-        asked[text] = [view for view in some if view and text_key(view) != text_key(text)]
+    for number, (text, own_views) in enumerate(zip(texts, views, strict=True)):
+        asked[text] = [view for view in own_views if view and text_key(view) != text_key(text)]
         for view in asked[text]:
             right.setdefault(view, {place.get(text_key(view), number)}).add(number)
-    return _finding_task(name, {text: some for text, some in asked.items() if some}, right, texts, clusters)
+    queries = {text: own_views for text, own_views in asked.items() if own_views}
+    return _finding_task(name, queries, right, texts, clusters)
 
 
 def _finding_task(
@@ -116,9 +386,9 @@ def _finding_task(
         ranks = ranks_of(lookup(queries), lookup(documents), list(right.values()))
 
         def items(metric: Callable[[Ranks], float]) -> Score:
-            each = [metric([found]) for found in ranks]
-            values = [[fmean(each[row[query]] for query in some)] for some in asked.values()]
-            return Score("mean", np.array(values), clusters=numbers)
+            values = [metric([query_ranks]) for query_ranks in ranks]
+            means = [[fmean(values[row[query]] for query in own_queries)] for own_queries in asked.values()]
+            return Score("mean", np.array(means), clusters=numbers)
 
         return {
             "mrr@10": items(partial(mrr_at, K)),
@@ -128,12 +398,12 @@ def _finding_task(
 
     settings = {"task": "finding", "k": K, "items": len(asked), "documents": len(documents)}
     content = [
-        *(list(asked.values()), {query: sorted(some) for query, some in right.items()}, documents),
+        *(list(asked.values()), {query: sorted(places) for query, places in right.items()}, documents),
         None if numbers is None else numbers.tolist(),
     ]
     digest = hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
     needed = [*queries, *documents] if queries else []
-    items = tuple((" / ".join(some), text) for text, some in asked.items())
+    items = tuple((" / ".join(own_queries), text) for text, own_queries in asked.items())
     return Task(name, "mrr@10", {"symmetric": needed}, score, SOURCE, digest, settings, items=items)
 
 
@@ -193,274 +463,3 @@ def _units(text: str) -> tuple[list[str], str]:
     words = text.split()
     unspaced = 2 * len(UNSPACED.findall(text)) > len("".join(words))
     return (list("".join(words)), "") if unspaced else (words, " ")
-
-
-SEED = 0  # of the sample
-VERIFY_SHARE = 0.15  # of a time budget, for the base and the winner on the test rows
-SELECT_SHARE = 0.2  # of a time budget, for all runs on the validation rows
-EXPECTED_RUNS = 10  # that are scored on the validation rows, with merged ones
-MOST_CANDIDATES = 50_000  # with a budget in steps, which depends on no clock
-MOST_LABELLED = 20_000  # training rows among which labelled texts look for neighbours,
-FEWEST_LABELLED = 1_000  # and at least so many, whatever the budget
-SEARCHING = (Shape.PAIRS, Shape.TRIPLETS, Shape.PARALLEL)  # shapes whose rows are queries and what they should find
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """How many candidates the validation and the test rows search at most, besides the held-out ones."""
-
-    validation: int = MOST_CANDIDATES
-    test: int = MOST_CANDIDATES
-
-
-def affordable_candidates(each: float, budget: Budget) -> Candidates:
-    """As many as the budget has time for if a text takes `each` seconds."""
-    if budget.seconds is None:
-        return Candidates()
-    return Candidates(
-        int(SELECT_SHARE * budget.seconds / (EXPECTED_RUNS * each)), int(VERIFY_SHARE * budget.seconds / (2 * each))
-    )
-
-
-def evenly_cut(counts: Sequence[int], most: int) -> int:
-    """The largest number to which counts are cut so that their sum is at most `most`; 0 if there is none."""
-    for left, count in zip(range(len(counts), 0, -1), sorted(counts), strict=True):
-        if left * count > most:
-            return max(0, most // left)
-        most -= count
-    return max(counts)
-
-
-def read_corpus(request: Request) -> tuple[str, ...]:
-    """The texts of the files that the user names to search among (`--corpus`), each once."""
-    texts: dict[str, None] = {}
-    for name in request.corpus:
-        data = open_data(name)
-        column = text_columns(data.shape)[1] if data.shape in SEARCHING else text_column(data, None)
-        texts.update(dict.fromkeys(data.column(column).to_pylist()))
-    return tuple(texts)
-
-
-def candidate_texts(split: Split, more: Sequence[str]) -> list[str]:
-    """All distinct candidates of an input, the held-out ones first."""
-    parts = (split.validation, split.test, split.dropped, split.train)
-    return list(dict.fromkeys([*chain(*map(_candidates, parts)), *more]))
-
-
-def corpus_of(split: Split, more: Sequence[str], most: int) -> Corpus:
-    """What the held-out rows of an input search besides their own candidates."""
-    held_out = (split.validation, split.test, split.dropped)  # dropped rows share sentences with held-out ones
-    if split.train.shape is Shape.PARALLEL:
-        return Corpus((*held_out, _sampled_rows(split.train, most)))
-    known = set(chain(*map(_candidates, held_out)))
-    others = [text for text in dict.fromkeys([*_candidates(split.train), *more]) if text not in known]
-    return Corpus(held_out, tuple(others[at] for at in _sample(len(others), most - len(known))))
-
-
-def labelled_rows(split: Split, most: int) -> Corpus | None:
-    """The training rows among which labelled texts look for neighbours; None for other shapes.
-
-    If there is no time for all of them, every held-out label that training rows have is kept: one row each, then a
-    sample of the others.
-    """
-    if split.train.shape is not Shape.CLASSIFICATION:
-        return None
-    most = min(MOST_LABELLED, max(FEWEST_LABELLED, most))
-    labels = split.train.column("label").to_pylist()
-    asked = {label for part in (split.validation, split.test) for label in part.column("label").to_pylist()}
-    drawn = np.random.default_rng(SEED).permutation(len(labels)).tolist()
-    first = {labels[at]: at for at in reversed(drawn) if labels[at] in asked}  # of each label, the first drawn
-    kept = [*dict.fromkeys([*sorted(first.values()), *drawn])][:most]
-    keep = np.zeros(len(labels), bool)
-    keep[kept] = True
-    return Corpus((split.train.select(keep),))
-
-
-def _candidates(data: Dataset) -> list[str]:
-    """The texts that queries may find: the second column, and hard negatives."""
-    found: list[str] = data.column(COLUMNS[data.shape][1]).to_pylist()
-    return [*found, *chain(*data.column("negatives").to_pylist())] if data.shape is Shape.TRIPLETS else found
-
-
-def _sampled_rows(data: Dataset, most: int) -> Dataset:
-    keep = np.zeros(len(data), bool)
-    keep[_sample(len(data), most)] = True
-    return data.select(keep)
-
-
-def _sample(size: int, most: int) -> list[int]:
-    """At most so many numbers below `size`, in order."""
-    if size <= most:
-        return list(range(size))
-    return sorted(np.random.default_rng(SEED).permutation(size)[: max(0, most)].tolist())
-
-
-SAMPLED_PAIRS = 300  # related pairs for the plots
-PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
-PROBE = {"preset": "fast"}  # of labelled rows
-TRIPLETS = "triplet accuracy"  # a score of triplets besides those of search
-FEWEST_ITEMS = 10  # per task: fewer show nothing
-LABELS = {  # of tasks with a name of their own
-    GENERAL: "a paraphrase ranks closer than a near miss",
-    "halves": "the first half of a sentence finds the second",
-    "few-words": "a few words of a sentence find it",
-}
-
-
-Side = Literal["validation", "test"]
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """The validation or test rows of one input: the tasks they are scored by, and pairs that belong together."""
-
-    name: str
-    data: Dataset
-    tasks: tuple[Task, ...]
-    related: tuple[tuple[str, str], ...]
-    probe: Task | None = None  # a classifier trained on the training rows: of labelled test rows, and decides nothing
-
-    @property
-    def labelled(self) -> bool:
-        """Whether people said what belongs together; raw text is judged by views of itself."""
-        return self.data.shape is not Shape.TEXTS
-
-
-def held_out_tasks(
-    inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
-) -> tuple[HeldOut, ...]:
-    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
-
-    `more` are texts to search besides those of the inputs, and `most` is how many are searched at most.
-    """
-    labelled = any(given.data.shape is not Shape.TEXTS for given in inputs)
-    parts = []
-    for given, split in zip(inputs, splits, strict=True):
-        if not labelled or given.data.shape is not Shape.TEXTS:
-            refuse_one_value(given.name, getattr(split, side))
-            parts.append(held_out_part(given.name, split, side, more, most))
-            refuse_few_items(parts[-1])
-    return tuple(parts)
-
-
-def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int) -> HeldOut:
-    """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
-    data: Dataset = getattr(split, side)
-    searching = data.shape in SEARCHING or is_graded(data)
-    corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
-    part = held_out(name, data, corpus)
-    if side == "test" and corpus and data.shape is Shape.CLASSIFICATION:
-        return replace(part, probe=known_labels_task(name, data, PROBE, corpus))
-    if searching and data.shape is not Shape.PARALLEL:
-        return _of_documents(part, len(candidate_texts(split, more)))
-    return part
-
-
-def _of_documents(part: HeldOut, count: int) -> HeldOut:
-    """Record how many candidates there are, of which the task may search a sample."""
-    (task,) = part.tasks
-    return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
-
-
-def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
-    """The tasks of some rows: NLI is asked as triplets, triplets search, raw text is judged by the label-free panel."""
-    if data.shape is Shape.TEXTS:
-        texts = data.column("text").to_pylist()[:PANEL_TEXTS]
-        clusters = data.column(CLUSTER).to_pylist() if CLUSTER in data.table.column_names else []
-        known = dict(zip(texts, clusters, strict=False))
-        tasks = tuple(task for task in panel(texts, known) if item_count(task) >= FEWEST_ITEMS)
-        views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
-        return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
-    asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
-    kind = "retrieval" if is_graded(data) or data.shape is Shape.TRIPLETS else None
-    task = data_task(kind, name, name, asked, PROBE, corpus)
-    task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS and any(data["negatives"]) else task
-    return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
-
-
-def _with_triplets(task: Task, data: Dataset) -> Task:
-    """A search task that also says how often the positive is closer than the row's own negatives."""
-    own = data_task(None, task.name, task.name, data, None)
-    settings = {**task.settings, TRIPLETS: own.sha256}
-    return replace(
-        task, score=lambda lookup: {**task.score(lookup), TRIPLETS: own.score(lookup)[own.main]}, settings=settings
-    )
-
-
-def item_count(task: Task) -> int:
-    """How many items a task asks, as far as that is known before it is scored."""
-    if task.settings.get("task") == "correlation":
-        return len(task.texts["symmetric"]) // 2  # pairs
-    found: int = task.settings.get("items", len(task.items))
-    return found
-
-
-def refuse_few_items(part: HeldOut) -> None:
-    """Refuse held-out rows that are too few to tell a better model from a worse one."""
-    items = min(map(item_count, part.tasks), default=0)
-    if not part.tasks:
-        problem, expected = (
-            "the texts are too short to be judged without labels",
-            "sentences, most of six words or more",
-        )
-        fix = "give longer texts, pairs or labels"
-    elif items < FEWEST_ITEMS and part.tasks[0].known:
-        problem = f"only {items} held-out rows have a label that training rows have"
-        expected = f"at least {FEWEST_ITEMS}: labels that occur in two rows or more"
-        fix = "give more rows per label, or coarser labels"
-    elif items < FEWEST_ITEMS:
-        problem, expected = f"the held-out rows ask only {items} different things", f"at least {FEWEST_ITEMS}"
-        fix = "give more rows, above all with other texts on the first side"
-    else:
-        return
-    raise InputError(part.name, problem, expected, fix)
-
-
-def refuse_one_value(name: str, data: Dataset) -> None:
-    """Refuse held-out rows that all have one label or one score."""
-    column = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
-    values = pc.unique(data.column(column)).to_pylist() if column else []
-    if len(values) == 1:
-        problem = f"the held-out rows all have the {data.own_name(str(column))} {values[0]}"
-        raise InputError(name, problem, "at least two different ones", "give more rows, above all of the rarer kinds")
-
-
-def _related(data: Dataset) -> list[tuple[str, str]]:
-    """Pairs that mean much the same according to the labels; none if the labels say nothing about pairs."""
-    if data.shape is Shape.NLI:
-        data = pairs_from_nli(data)
-    if data.shape is Shape.SCORED_PAIRS:
-        data = high_pairs(data)
-    if data.shape is Shape.CLASSIFICATION:
-        return []
-    left, right = (data.column(name).to_pylist() for name in COLUMNS[data.shape][:2])
-    return list(zip(left, right, strict=True))
-
-
-def task_labels(tasks: Sequence[Task]) -> list[str]:
-    """What each task asks, in plain words; with the name of its file if there are several."""
-    if len(tasks) == 1:
-        return [task_label(tasks[0])]
-    return [task_label(one) if one.name in LABELS else f"{task_label(one)} ({Path(one.name).name})" for one in tasks]
-
-
-def task_label(task: Task) -> str:
-    """What a task asks, in plain words."""
-    if task.name in LABELS:
-        return LABELS[task.name]
-    counts = {role: len(texts) for role, texts in task.texts.items()}
-    match task.settings.get("task"):
-        case "search":
-            return f"a query finds its answers among {counts['document']:,}"
-        case "triplets":
-            return "the positive ranks closer than the negative"
-        case "translation":
-            return f"a sentence finds its translation among {counts['symmetric'] // 2:,}, in both directions"
-        case "correlation":
-            return "similarity agrees with people's scores"
-        case "classification":
-            return "a simple classifier on the vectors finds the label"
-        case "neighbours":
-            return "the nearest training row has the same label"
-        case _:
-            return task.main

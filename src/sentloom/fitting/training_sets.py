@@ -1,4 +1,8 @@
-"""Step 3, training sets: the training rows in the form that methods take, written to files that recipes name."""
+"""Training sets: the training rows in the form that methods take, written to files that recipes name.
+
+The rows of one shape form one training set. Rows in several languages are also written in a file for each language, so
+that batches can be made of one language.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +32,7 @@ from sentloom.writing.views.passages import neighbours
 from sentloom.writing.views.settings import Neighbours
 
 SAMPLED = 2_000  # rows whose lengths are measured
-MOST_NEGATIVES = 4  # of a row in one step; of more, so many are drawn at each step
+MOST_NEGATIVES = 4  # of a row in one step; if a row has more, four are drawn at each step
 MEMORY = 4_000_000_000  # bytes for the states of a training step
 STATE = 64  # bytes of a token in training, for each unit of each layer, about
 DOCUMENTS = 0.2  # of the texts must have two passages or more for routes on passages
@@ -37,10 +41,13 @@ HIGH = 0.8  # of the way from the lowest to the highest score: such pairs mean m
 GRADED = ("query", "document", "relevance")  # columns of graded rows
 MOST_SEARCHED = 200_000  # texts that `sentloom search MODEL` looks in
 
+FEWEST_EXAMPLES = 200  # of a language, for batches of its own: with fewer, the same rows meet too often
+MOST_DETECTED = 50_000  # rows, in about five seconds; with more, a column must say the language
+
 
 @dataclass(frozen=True)
 class LanguagePart:
-    """The training rows of one language, and of how many examples batches are made: triplets, for NLI."""
+    """The training rows of one language, and how many examples batches are made of: triplets, for NLI."""
 
     language: str
     data: Dataset
@@ -74,8 +81,8 @@ class TrainingSet:
     @property
     def by_language(self) -> tuple[LanguageFile, ...]:
         """These files if batches may come from one of them: several languages, enough rows of each, no translations."""
-        several = self.shape is not Shape.PARALLEL and len({one.language for one in self.language_files} - {""}) > 1
-        enough = all(one.examples >= FEWEST_EXAMPLES for one in self.language_files)
+        several = self.shape is not Shape.PARALLEL and len({file.language for file in self.language_files} - {""}) > 1
+        enough = all(file.examples >= FEWEST_EXAMPLES for file in self.language_files)
         return self.language_files if several and enough else ()
 
     def for_base(self, base: Encoder) -> "TrainingSet":
@@ -100,13 +107,13 @@ class TrainingSet:
         )
 
 
-def training_rows(given: FitInput, split: Split, *, as_read: bool = False) -> Dataset:
+def training_rows(fit_input: FitInput, split: Split, *, as_read: bool = False) -> Dataset:
     """The training rows of an input in the form that methods take, or as they were read; too few are refused."""
     rows = split.train if as_read else training_form(split.train)
     if len(rows) < FEWEST_ROWS:
         relevant = " with a relevance above 0" if rows.shape != split.train.shape else ""
         problem = f"{len(rows):,} training rows{relevant}"
-        raise InputError(given.name, problem, f"at least {FEWEST_ROWS}", "give more rows")
+        raise InputError(fit_input.name, problem, f"at least {FEWEST_ROWS}", "give more rows")
     return rows
 
 
@@ -130,9 +137,140 @@ def high_pairs(data: Dataset) -> Dataset:
 
 
 def _as_pairs(data: Dataset, chosen: npt.NDArray[np.bool_], how: str) -> Dataset:
-    some, names = data.select(chosen), {"sentence1": "anchor", "sentence2": "positive"}
-    table = some.table.drop_columns(["score"])
-    return some.derive(table.rename_columns([names.get(name, name) for name in table.column_names]), how, Shape.PAIRS)
+    pairs, names = data.select(chosen), {"sentence1": "anchor", "sentence2": "positive"}
+    table = pairs.table.drop_columns(["score"])
+    return pairs.derive(table.rename_columns([names.get(name, name) for name in table.column_names]), how, Shape.PAIRS)
+
+
+def write_training_sets(
+    inputs: Sequence[FitInput],
+    rows: Sequence[Dataset],
+    bases: Sequence[Encoder],
+    folder: Path,
+    by_language: Mapping[int, Sequence[LanguagePart]] | None = None,
+) -> tuple[tuple[TrainingSet, ...], tuple[Cut, ...]]:
+    """Write the training rows of each input; those of one shape form one training set. Also say how many texts are cut.
+
+    `by_language` has the rows of those inputs that have several languages, by their numbers, which count from 1.
+    """
+    by_shape: dict[Shape, TrainingSet] = {}
+    cuts = []
+    for number, (fit_input, data) in enumerate(zip(inputs, rows, strict=True), 1):
+        for part in training_parts(data):
+            path = training_file(folder, number, part)
+            write(part, path)
+            training_set, cut = _training_set(part, path, fit_input.language, bases)
+            cuts += [cut] if part is data else []
+            spoken = _write_languages((by_language or {}).get(number, ()), path) if part is data else []
+            whole = LanguageFile(fit_input.language or "", training_set.rows, training_set.files[0])
+            training_set = replace(training_set, language_files=tuple(spoken) or (whole,))
+            known = by_shape.get(part.shape)
+            by_shape[part.shape] = known.joined(training_set) if known else training_set
+    return tuple(by_shape.values()), tuple(cuts)
+
+
+def training_file(folder: Path, number: int, rows: Dataset) -> Path:
+    """The file of the training rows of an input; inputs are numbered from 1."""
+    return folder / f"{number}-{rows.shape}-train.parquet"
+
+
+def training_parts(rows: Dataset) -> list[Dataset]:
+    """What is learned from the rows of an input: documents with titles are pairs, and raw text as well."""
+    return [rows, *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
+
+
+def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequence[Encoder]) -> tuple[TrainingSet, Cut]:
+    """The rows in a file, as the base that needs the most tokens for a sample of them reads them."""
+    columns = {name: sampled_texts(data, name, SAMPLED) for name in text_columns(data.shape)}
+    texts = [text for column_texts in columns.values() for text in column_texts]
+    cut, mean = max((covering_cut(base, texts) for base in bases), key=lambda covered: covered[0].length)
+    negatives = pc.max(pc.list_value_length(data.column("negatives"))).as_py() if "negatives" in columns else 1
+    tokens = mean * (len(columns) - 1 + min(negatives, MOST_NEGATIVES) if "negatives" in columns else len(columns))
+    passages = _passages(columns["text"], len(data)) if data.shape is Shape.TEXTS else 0
+    files = (str(path.resolve()),)
+    fitting = tokens_in_memory(bases[0])
+    return TrainingSet(data.shape, len(data), files, language, cut.length, tokens, negatives, passages, fitting), cut
+
+
+def tokens_in_memory(base: Encoder) -> int:
+    """About how many tokens have states in training that fit into memory together."""
+    return MEMORY // (STATE * base.backbone.width * base.backbone.num_layers)
+
+
+def _passages(sample: Sequence[str], rows: int) -> int:
+    """About how many pairs of neighbouring passages `rows` texts have, if enough of the sample are documents."""
+    pairs = [len(neighbours(text, Neighbours().sentences)) for text in sample]
+    documents = sum(map(bool, pairs))
+    return rows * sum(pairs) // len(pairs) if documents >= DOCUMENTS * len(pairs) else 0
+
+
+def _write_languages(parts: Sequence[LanguagePart], path: Path) -> Iterator[LanguageFile]:
+    """Write each part beside the file of all rows. Languages are numbered: their names may be anything."""
+    for number, part in enumerate(parts, 1):
+        own = path.with_name(f"{path.stem}-language-{number}.parquet")
+        write(part.data, own)
+        yield LanguageFile(part.language, part.examples, str(own.resolve()))
+
+
+def cut_line(cut: Cut) -> str:
+    """How many texts are cut in training, in words."""
+    if not cut.cut:
+        return f"training reads texts in full, up to {cut.length} tokens"
+    return f"training reads up to {cut.length} tokens of a text, and {cut.cut / cut.texts:.1%} of the texts are longer"
+
+
+def language_parts(fit_input: FitInput, rows: Dataset) -> list[LanguagePart]:
+    """The training rows of each language, the largest first; none for raw text, or if only one language has enough.
+
+    Rows of other languages, and rows whose language is unknown, go with the largest one.
+    """
+    if rows.shape is Shape.TEXTS:
+        return []
+    examples = triplets_from_nli(rows) if rows.shape is Shape.NLI else rows
+    codes = row_languages(fit_input, examples)
+    counts = Counter(filter(None, codes))
+    large = [code for code, count in counts.most_common() if count >= FEWEST_EXAMPLES]
+    if len(large) < 2:
+        return []
+    own = np.array([code if code in large else large[0] for code in _of_rows(rows, examples, codes)])
+    plain = without_languages(rows)
+    return [LanguagePart(code, plain.select(own == code), counts[code]) for code in large]
+
+
+def row_languages(fit_input: FitInput, rows: Dataset, most: int = MOST_DETECTED) -> list[str]:
+    """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
+
+    Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
+    row.
+    """
+    if rows.shape is Shape.PARALLEL:
+        return []
+    columns = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
+    if columns:
+        return [str(code or "").strip().lower() for code in rows.column(columns[0]).to_pylist()]
+    if len(rows) > most or len(recognised(next(iter(fit_input.column_shares.values())))) < 2:
+        return []
+    return [code or "" for code in text_languages(first_texts(rows))]
+
+
+def first_texts(rows: Dataset) -> list[str]:
+    """The texts of the first column."""
+    texts: list[str] = rows.column(COLUMNS[rows.shape][0]).to_pylist()
+    return texts
+
+
+def _of_rows(rows: Dataset, examples: Dataset, codes: Sequence[str]) -> Sequence[str]:
+    """The language of each row, from those of the examples made of them; rows of one premise stay together."""
+    if examples is rows:
+        return codes
+    known = dict(zip(first_texts(examples), codes, strict=True))
+    return [known.get(text, "") for text in first_texts(rows)]
+
+
+def without_languages(rows: Dataset) -> Dataset:
+    """The rows with only what methods take."""
+    extra = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
+    return rows.derive(rows.table.drop_columns(extra), "without languages") if extra else rows
 
 
 def write_held_out(number: int, split: Split, folder: Path) -> None:
@@ -153,153 +291,19 @@ def _with_graded_names(data: Dataset) -> Dataset:
     return data.derive(data.table.rename_columns([names.get(name, name) for name in data.table.column_names]), "graded")
 
 
-def training_file(folder: Path, number: int, rows: Dataset) -> Path:
-    """The file of the training rows of an input; inputs are numbered from 1."""
-    return folder / f"{number}-{rows.shape}-train.parquet"
-
-
-def write_training_sets(
-    inputs: Sequence[FitInput],
-    rows: Sequence[Dataset],
-    bases: Sequence[Encoder],
-    folder: Path,
-    by_language: Mapping[int, Sequence[LanguagePart]] | None = None,
-) -> tuple[tuple[TrainingSet, ...], tuple[Cut, ...]]:
-    """Write the training rows of each input; those of one shape form one training set. Also says how many are cut.
-
-    `by_language` has the rows of those inputs that have several languages, by their numbers, which count from 1.
-    """
-    found: dict[Shape, TrainingSet] = {}
-    cuts = []
-    for number, (given, data) in enumerate(zip(inputs, rows, strict=True), 1):
-        for part in training_parts(data):
-            path = training_file(folder, number, part)
-            write(part, path)
-            one, cut = _training_set(part, path, given.language, bases)
-            cuts += [cut] if part is data else []
-            spoken = _write_languages((by_language or {}).get(number, ()), path) if part is data else []
-            whole = LanguageFile(given.language or "", one.rows, one.files[0])
-            one = replace(one, language_files=tuple(spoken) or (whole,))
-            found[part.shape] = found[part.shape].joined(one) if part.shape in found else one
-    return tuple(found.values()), tuple(cuts)
-
-
-def _write_languages(parts: Sequence[LanguagePart], path: Path) -> Iterator[LanguageFile]:
-    """Write each part beside the file of all rows. Languages are numbered: their names may be anything."""
-    for number, part in enumerate(parts, 1):
-        own = path.with_name(f"{path.stem}-language-{number}.parquet")
-        write(part.data, own)
-        yield LanguageFile(part.language, part.examples, str(own.resolve()))
-
-
-def training_parts(rows: Dataset) -> list[Dataset]:
-    """What is learned from the rows of an input: documents with titles are pairs, and raw text as well."""
-    return [rows, *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
-
-
-def cut_line(cut: Cut) -> str:
-    """How many texts are cut in training, in words."""
-    if not cut.cut:
-        return f"training reads texts in full, up to {cut.length} tokens"
-    return f"training reads up to {cut.length} tokens of a text, and {cut.cut / cut.texts:.1%} of the texts are longer"
-
-
-def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequence[Encoder]) -> tuple[TrainingSet, Cut]:
-    """The rows in a file, as the base that needs the most tokens for a sample of them reads them."""
-    columns = {name: sampled_texts(data, name, SAMPLED) for name in text_columns(data.shape)}
-    texts = [text for some in columns.values() for text in some]
-    cut, mean = max((covering_cut(base, texts) for base in bases), key=lambda found: found[0].length)
-    negatives = pc.max(pc.list_value_length(data.column("negatives"))).as_py() if "negatives" in columns else 1
-    tokens = mean * (len(columns) - 1 + min(negatives, MOST_NEGATIVES) if "negatives" in columns else len(columns))
-    passages = _passages(columns["text"], len(data)) if data.shape is Shape.TEXTS else 0
-    files = (str(path.resolve()),)
-    fitting = tokens_in_memory(bases[0])
-    return TrainingSet(data.shape, len(data), files, language, cut.length, tokens, negatives, passages, fitting), cut
-
-
-def tokens_in_memory(base: Encoder) -> int:
-    """Of how many tokens the states in training fit into memory together, about."""
-    return MEMORY // (STATE * base.backbone.width * base.backbone.num_layers)
-
-
-def _passages(sample: Sequence[str], rows: int) -> int:
-    """About how many pairs of neighbouring passages so many texts have, if enough of them are documents."""
-    pairs = [len(neighbours(text, Neighbours().sentences)) for text in sample]
-    documents = sum(map(bool, pairs))
-    return rows * sum(pairs) // len(pairs) if documents >= DOCUMENTS * len(pairs) else 0
-
-
 def write_search_corpus(inputs: Sequence[FitInput], more: Sequence[str], path: Path) -> None:
     """Write the texts that `sentloom search MODEL` looks in: answers, graded documents, the first texts of other rows.
 
     `more` are texts that the user wants to be searched as well. The column `of` has the numbers of the inputs that a
     text is from, which count from 1, or 0 for `more`.
     """
-    found: dict[str, list[str]] = {text: ["0"] for text in more}
-    for number, given in enumerate(inputs, 1):
-        shape = given.data.shape
-        answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(given.data)
+    inputs_of: dict[str, list[str]] = {text: ["0"] for text in more}
+    for number, fit_input in enumerate(inputs, 1):
+        shape = fit_input.data.shape
+        answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(fit_input.data)
         column = COLUMNS[shape][1 if answers else 0]
-        for text in dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()):
-            found.setdefault(text, []).append(str(number))
-    texts, of = list(found)[:MOST_SEARCHED], [" ".join(one) for one in found.values()][:MOST_SEARCHED]
+        for text in dict.fromkeys(fit_input.data.column(column).slice(0, MOST_SEARCHED).to_pylist()):
+            inputs_of.setdefault(text, []).append(str(number))
+    texts, of = list(inputs_of)[:MOST_SEARCHED], [" ".join(numbers) for numbers in inputs_of.values()][:MOST_SEARCHED]
     with new_file(path) as part:
         pq.write_table(pa.table({"text": texts, "of": of}), part, write_page_checksum=True)
-
-
-FEWEST_EXAMPLES = 200  # of a language, for batches of its own: with fewer, the same rows meet too often
-MOST_DETECTED = 50_000  # rows, in about five seconds; with more, a column must say the language
-
-
-def row_languages(given: FitInput, rows: Dataset, most: int = MOST_DETECTED) -> list[str]:
-    """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
-
-    Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
-    row.
-    """
-    if rows.shape is Shape.PARALLEL:
-        return []
-    columns = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
-    if columns:
-        return [str(code or "").strip().lower() for code in rows.column(columns[0]).to_pylist()]
-    if len(rows) > most or len(recognised(next(iter(given.column_shares.values())))) < 2:
-        return []
-    return [code or "" for code in text_languages(first_texts(rows))]
-
-
-def first_texts(rows: Dataset) -> list[str]:
-    """The texts of the first column."""
-    texts: list[str] = rows.column(COLUMNS[rows.shape][0]).to_pylist()
-    return texts
-
-
-def language_parts(given: FitInput, rows: Dataset) -> list[LanguagePart]:
-    """The training rows of each language, the largest first; none for raw text, or if only one language has enough.
-
-    Rows of other languages, and rows whose language is unknown, go with the largest one.
-    """
-    if rows.shape is Shape.TEXTS:
-        return []
-    examples = triplets_from_nli(rows) if rows.shape is Shape.NLI else rows
-    codes = row_languages(given, examples)
-    counts = Counter(filter(None, codes))
-    large = [code for code, count in counts.most_common() if count >= FEWEST_EXAMPLES]
-    if len(large) < 2:
-        return []
-    own = np.array([code if code in large else large[0] for code in _of_rows(rows, examples, codes)])
-    plain = without_languages(rows)
-    return [LanguagePart(code, plain.select(own == code), counts[code]) for code in large]
-
-
-def _of_rows(rows: Dataset, examples: Dataset, codes: Sequence[str]) -> Sequence[str]:
-    """The language of each row, from those of the examples made of them; rows of one premise stay together."""
-    if examples is rows:
-        return codes
-    known = dict(zip(first_texts(examples), codes, strict=True))
-    return [known.get(text, "") for text in first_texts(rows)]
-
-
-def without_languages(rows: Dataset) -> Dataset:
-    """The rows with only what methods take."""
-    extra = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
-    return rows.derive(rows.table.drop_columns(extra), "without languages") if extra else rows

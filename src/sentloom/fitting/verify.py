@@ -1,7 +1,12 @@
-"""Verify: the winner against its base on test rows that nothing was chosen on, and its general ability."""
+"""Verify: the winner against its base on test rows that nothing was chosen on, and its general ability.
+
+What decides comes first. What is only watched follows, if there is time: the test rows where other sets decide, the
+linear probe of labelled texts, and each language of the test rows.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -32,7 +37,6 @@ from sentloom.fitting.training_sets import first_texts, row_languages
 TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
-
 HasTime = Callable[[str, Sequence[Task]], bool]  # whether there is time to measure something by scoring these tasks
 
 
@@ -63,14 +67,13 @@ class Duel:
     folds: tuple[Encoder, ...] = ()  # the winner trained without each fold, where it was cross-validated
 
     def measured(self, tasks: Sequence[Task], part: Part, level: float = LEVEL) -> tuple[list[Measure], Measure]:
-        """Both on some tasks, and their mean."""
+        """Both on these tasks, and the mean over them."""
         befores, afters = self.scores(tasks)
         scored = zip(tasks, task_labels(tasks), befores, afters, strict=True)
-        found = [measure(task, label, part, old, new, level) for task, label, old, new in scored]
-        before, after = (
-            [scores[task.main] for task, scores in zip(tasks, some, strict=True)] for some in (befores, afters)
-        )
-        return found, mean_measure(found, before, after, level)
+        measures = [measure(task, label, part, old, new, level) for task, label, old, new in scored]
+        sides = (befores, afters)
+        before, after = ([scores[task.main] for task, scores in zip(tasks, side, strict=True)] for side in sides)
+        return measures, mean_measure(measures, before, after, level)
 
     def scores(self, tasks: Sequence[Task]) -> tuple[list[Scores], list[Scores]]:
         """The scores of both; the second call reads them from the cache."""
@@ -130,19 +133,12 @@ def _watched(duel: Duel, tasks: Sequence[Task]) -> list[Measure]:
     return duel.measured(tasks, "watched", corrected_level(uses.number))[0]
 
 
-def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
-    """Whether the halves of sentences have nothing to do with each other, as far as the base can tell."""
-    halves = [task for task in tasks if task.name == HALVES and task.settings["documents"] >= FEWEST_HALVES]
-    found = zip(halves, score_tasks(base, halves, memory), strict=True)
-    return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in found)
-
-
 def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memory) -> None:
     """Refuse raw text that means nothing to any base, before anything is trained."""
     tasks = prepared.deciding(prepared.validation)
     if not prepared.label_free or not all(is_not_prose(base, tasks, memory) for base in bases):
         return
-    where = ", ".join(given.name for given in prepared.inputs)
+    where = ", ".join(fit_input.name for fit_input in prepared.inputs)
     fix = (
         f"give labelled pairs or a labelled set ({option('against')}); if the base does not know the language, choose "
         f"one that does ({option('base')}); {option('force', True)} trains anyway"
@@ -150,9 +146,11 @@ def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memor
     raise InputError(where, f"nothing can be shown on this text: {NOT_PROSE}", "sentences with some content", fix)
 
 
-def probing_time(parts: Sequence[HeldOut], dimension: int) -> float:
-    """Seconds to train the probes of these parts for the base and the winner."""
-    return sum(2 * probe_seconds(part.probe, dimension) for part in parts if part.probe)
+def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
+    """Whether the halves of sentences have nothing to do with each other, as far as the base can tell."""
+    halves = [task for task in tasks if task.name == HALVES and task.settings["documents"] >= FEWEST_HALVES]
+    scored = zip(halves, score_tasks(base, halves, memory), strict=True)
+    return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in scored)
 
 
 def with_probes(
@@ -161,39 +159,45 @@ def with_probes(
     """The measures, each with the accuracy of its probe beside the other scores, if there is time for it."""
     by_name = {part.name: part for part in parts if part.probe}
     return tuple(
-        _with_probe(duel, by_name[one.name], one, has_time) if one.name in by_name else one for one in measures
+        _with_probe(duel, by_name[measured.name], measured, has_time) if measured.name in by_name else measured
+        for measured in measures
     )
 
 
-def _with_probe(duel: Duel, part: HeldOut, one: Measure, has_time: Callable[[str, float], bool]) -> Measure:
+def _with_probe(duel: Duel, part: HeldOut, measured: Measure, has_time: Callable[[str, float], bool]) -> Measure:
     assert part.probe is not None
     if not has_time(f"the linear probe of {part.name}", probing_time([part], duel.after.dimension)):
-        return one
+        return measured
     (before,), (after,) = duel.scores([part.probe])
-    return replace(one, also={**one.also, "probe": (before["probe"].value, after["probe"].value)})
+    return replace(measured, also={**measured.also, "probe": (before["probe"].value, after["probe"].value)})
+
+
+def probing_time(parts: Sequence[HeldOut], dimension: int) -> float:
+    """Seconds to train the probes of these parts for the base and the winner."""
+    return sum(2 * probe_seconds(part.probe, dimension) for part in parts if part.probe)
 
 
 def language_measures(duel: Duel, prepared: Prepared) -> tuple[Measure, ...]:
     """Both models on the test rows of each language that has enough of them, file by file."""
-    inputs = {given.name: given for given in prepared.inputs}
+    inputs = {fit_input.name: fit_input for fit_input in prepared.inputs}
     parts = [part for part in prepared.test if part.labelled or not prepared.labelled]
     spoken = [(part, row_languages(inputs[part.name], part.data)) for part in parts]
     tasks = [task for part in parts for task in part.tasks]
     labels = dict(zip([task.name for task in tasks], task_labels(tasks), strict=True))
     several = [(part, codes) for part, codes in spoken if len(set(codes) - {""}) > 1]
-    return tuple(one for part, codes in several for one in _measured(duel, part, codes, labels))
+    return tuple(chain(*(_measured(duel, part, codes, labels) for part, codes in several)))
 
 
 def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[str, str]) -> Iterator[Measure]:
     """By language, the most frequent first."""
     for task, before, after in zip(part.tasks, *duel.scores(part.tasks), strict=True):
         codes = item_languages(task, len(before[task.main].items), first_texts(part.data), rows)
-        for code in sorted(set(codes) - {""}, key=lambda one: (-codes.count(one), one)):
+        for code in sorted(set(codes) - {""}, key=lambda own: (-codes.count(own), own)):
             chosen = np.array([own == code for own in codes])
             old, new = (_only(scores, task.main, chosen) for scores in (before, after))
             if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
-                found = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
-                yield replace(found, name=f"{task.name}, {code}")
+                language_measure = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
+                yield replace(language_measure, name=f"{task.name}, {code}")
 
 
 def item_languages(task: Task, count: int, texts: Sequence[str], rows: Sequence[str]) -> list[str]:
@@ -206,16 +210,16 @@ def item_languages(task: Task, count: int, texts: Sequence[str], rows: Sequence[
 
 def _only(scores: Scores, main: str, chosen: np.ndarray) -> dict[str, Score]:
     """The main score on some items."""
-    one = scores[main]
-    groups, clusters = (None if some is None else some[chosen] for some in (one.groups, one.clusters))
-    return {main: replace(one, items=one.items[chosen], groups=groups, clusters=clusters)}
+    whole = scores[main]
+    groups, clusters = (None if numbers is None else numbers[chosen] for numbers in (whole.groups, whole.clusters))
+    return {main: replace(whole, items=whole.items[chosen], groups=groups, clusters=clusters)}
 
 
-def language_warnings(found: Sequence[Measure]) -> Iterator[str]:
+def language_warnings(measures: Sequence[Measure]) -> Iterator[str]:
     """A warning for every language that the model is worse in."""
-    for one in found:
-        if one.worse:
+    for measured in measures:
+        if measured.worse:
             yield (
-                f"One language got worse. {one.label}: {one.before:.2f} before, {one.after:.2f} after "
-                f"({one.low:+.2f} to {one.high:+.2f}, {one.items:,} test items)."
+                f"One language got worse. {measured.label}: {measured.before:.2f} before, {measured.after:.2f} after "
+                f"({measured.low:+.2f} to {measured.high:+.2f}, {measured.items:,} test items)."
             )

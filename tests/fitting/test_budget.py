@@ -25,7 +25,10 @@ def test_half_of_the_routes_continue_until_one_is_left():
 
 def test_two_routes_in_a_hundred_seconds():
     """Two runs of one unit and a run of three, each with 5 s besides: 85 s for 5 units of 17 s."""
-    paces = {"a": Pace((0.5,), (1000,), (1.0,), each=5.0), "b": Pace((1.0, 0.25), (1000,) * 2, (0.5, 0.5), each=5.0)}
+    paces = {
+        "a": Pace((0.5,), (1000,), (1.0,), per_run=5.0),
+        "b": Pace((1.0, 0.25), (1000,) * 2, (0.5, 0.5), per_run=5.0),
+    }
     first, last = rungs(paces, Budget(100, None))
     assert (first.runs, first.keep, last.runs, last.keep) == (2, 1, 1, 0)
     assert first.steps["a"][0] in (31, 32, 33)  # b has 7 s for its first stage, which has at least ten steps
@@ -37,7 +40,7 @@ def test_two_routes_in_a_hundred_seconds():
 
 
 def test_a_longer_run_pays_only_for_what_the_shorter_one_did_not_train():
-    pace = Pace((0.5, 1.0), (1000,) * 2, (0.5, 0.5), once=7.0, each=2.0, decays=(0.25,))
+    pace = Pace((0.5, 1.0), (1000,) * 2, (0.5, 0.5), once=7.0, per_run=2.0, decays=(0.25,))
     assert pace.fresh((90, 60), (30, 20)) == [90 - 0.75 * 30, 60]  # the second stage starts from another encoder
     assert run_cost(pace, (30, 20), None, Budget(1, None)) == 7 + 2 + 15 + 20
     assert run_cost(pace, (90, 60), (30, 20), Budget(1, None)) == 2 + 0.5 * 67.5 + 60
@@ -61,7 +64,7 @@ def test_a_single_route_runs_once_if_its_longest_run_would_be_short():
 
 
 def test_a_budget_of_steps_is_shared_by_all_runs():
-    paces = {name: Pace((1.0,), (10_000,), (1.0,), each=100.0) for name in "abcd"}
+    paces = {name: Pace((1.0,), (10_000,), (1.0,), per_run=100.0) for name in "abcd"}
     rounds = rungs(paces, Budget(None, 1900))  # 4 x 1, 2 x 3, 1 x 9: 19 units
     assert [rung.steps["a"] for rung in rounds] == [(100,), (300,), (900,)]
     # 4 x 1, 2 x (3 - 0.75), 1 x (9 - 2.25): 15.25 units
@@ -103,7 +106,7 @@ def test_a_stage_with_few_rows_is_not_asked_for_more_steps_than_makes_sense():
 def test_lengths_rise_and_the_time_is_kept(routes, seconds, scoring, going_on):
     decays = (0.25,) if going_on else ()
     paces = {
-        str(number): Pace((rate,), (most,), (1.0,), each=scoring, decays=decays)
+        str(number): Pace((rate,), (most,), (1.0,), per_run=scoring, decays=decays)
         for number, (rate, most) in enumerate(routes)
     }
     budget = Budget(seconds, None)

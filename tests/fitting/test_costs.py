@@ -126,7 +126,7 @@ def test_real_stages_are_timed_once_and_a_route_that_says_nothing_trains_on_what
     first, lacking, second = map(timer.time, routes)
     assert isinstance(lacking, SkippedRoute)  # the others are timed all the same
     assert first.forecasts == second.forecasts[:1]  # the same measurement
-    assert 5 < first.each < second.each  # scoring, and loading once or twice
+    assert 5 < first.per_run < second.per_run  # scoring, and loading once or twice
     assert [(learnt.shape, learnt.rows) for learnt in second.trains_on] == [(Shape.PAIRS, 40), (Shape.TRIPLETS, 40)]
     assert first.pace.most == (10 * 40 // 8,)
     assert second.pace.once == second.forecasts[1].seconds > 0

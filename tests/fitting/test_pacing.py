@@ -78,7 +78,7 @@ LEARN = stage("contrastive", name="a", data="stage:written", steps=20, schedule=
 
 def test_writing_for_a_fold_leaves_half_of_what_the_rest_of_the_run_takes():
     """A run takes 5 s to write, 2 s to score and 20 s to train: of 27 s, 11 s stay for the rest."""
-    plan = plan_for("a", [0], replace(PACE, once=5.0, made=5.0, each=2.0))
+    plan = plan_for("a", [0], replace(PACE, once=5.0, made=5.0, per_run=2.0))
     plan = plan.with_route(Route("a", "", (WRITTEN, LEARN)))
     assert fold_limits(plan, "a", 0, 27.0) == {"written": 16, "a": 15}
     assert fold_limits(plan, "a", 0, 10.0)["written"] == -1  # stops after the first block

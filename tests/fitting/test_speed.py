@@ -27,9 +27,9 @@ def test_texts_are_timed_on_a_sample():
     slow = Slow()
     speed = measure_speed(slow, [f"{n:04}" for n in range(1000)])
     assert (len(slow.seen), slow.seen[0], slow.seen[-1]) == (64, "0000", "0999")
-    assert 0.001 <= speed.each < 0.01
+    assert 0.001 <= speed.per_text < 0.01
     assert (speed.size, speed.longest) == (BESIDES + 4, 2 * PER_TOKEN)
-    assert measure_speed(Slow(), ["one"]).each >= 0.001
+    assert measure_speed(Slow(), ["one"]).per_text >= 0.001
 
 
 def test_what_an_encoder_does_not_read_costs_nothing():
@@ -38,7 +38,7 @@ def test_what_an_encoder_does_not_read_costs_nothing():
 
 def test_short_texts_cost_less_than_long_ones():
     """Texts of 90 characters took a second each; a triplet of 10, 20 and 200 characters, of which 140 are read."""
-    speed = Speed(each=1.0, size=90 + BESIDES, longest=140)
+    speed = Speed(per_text=1.0, size=90 + BESIDES, longest=140)
     rows = Rows({"anchor": ["a" * 10], "positive": ["b" * 20], "negatives": [["c" * 200]]}, "own")
     characters = 10 + 20 + 140 + 3 * BESIDES
     assert speed.seconds([triplet_task("own", rows)]) == pytest.approx(characters / 100)

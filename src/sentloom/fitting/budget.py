@@ -67,7 +67,7 @@ class Pace:
     most: tuple[int, ...]
     shares: tuple[float, ...]  # of the route's time, by stage; they sum to 1
     once: float = 0.0  # seconds before the first step of the first run, for example for back-translations
-    each: float = 0.0  # seconds of every run besides its steps: loading, saving, scoring
+    per_run: float = 0.0  # seconds of every run besides its steps: loading, saving, scoring
     decays: tuple[float, ...] = ()  # by stage, as far as longer runs continue shorter ones: the share that is repeated
     made: float = 0.0  # seconds of `once` for what is mined or written before the race
 
@@ -175,7 +175,7 @@ def run_cost(pace: Pace, steps: Sequence[int], before: Sequence[int] | None, bud
         return 0.0  # the same run
     if budget.seconds is None:
         return sum(pace.fresh(steps, before or ()))
-    return (pace.once if before is None else 0.0) + pace.each + sum(pace.training(steps, before or ()))
+    return (pace.once if before is None else 0.0) + pace.per_run + sum(pace.training(steps, before or ()))
 
 
 def round_costs(lengths: Sequence[Rung], number: int, paces: Mapping[str, Pace], budget: Budget) -> dict[str, float]:
@@ -209,7 +209,7 @@ class TimedRoute:
     route: Route
     forecasts: tuple[Forecast, ...]
     trains_on: tuple[TrainsOn, ...]
-    each: float = 0.0  # seconds of every run besides its steps
+    per_run: float = 0.0  # seconds of every run besides its steps
 
     @property
     def training(self) -> list[tuple[Train, Forecast, TrainsOn]]:
@@ -231,7 +231,7 @@ class TimedRoute:
         most = tuple(most_steps(stage, learned.shape, learned.rows) for stage, _, learned in self.training)
         seconds = tuple(ahead.seconds / ahead.steps for _, ahead, _ in self.training)
         shares = tuple(weight / sum(weights) for weight in weights)
-        return Pace(seconds, most, shares, once, self.each, self._decays, made)
+        return Pace(seconds, most, shares, once, self.per_run, self._decays, made)
 
     @property
     def _decays(self) -> tuple[float, ...]:
@@ -367,14 +367,14 @@ def _making(stage: DataStage, rows: int, of: int) -> Stage:
 class Speed:
     """What encoding costs, measured on a sample of texts."""
 
-    each: float  # seconds per text of the sample
+    per_text: float  # seconds per text of the sample
     size: float  # of such a text, in characters
     longest: int  # characters that are read of a text
 
     def seconds(self, tasks: Sequence[Task]) -> float:
         """How long the texts of some tasks take."""
         texts = (text for task in tasks for role_texts in task.texts.values() for text in role_texts)
-        return self.each / self.size * sum(_size(text, self.longest) for text in texts)
+        return self.per_text / self.size * sum(_size(text, self.longest) for text in texts)
 
 
 def measure_speed(encoder: Encoder, texts: Sequence[str]) -> Speed:

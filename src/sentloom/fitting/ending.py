@@ -38,7 +38,7 @@ def searching_in_time(context: RaceContext, prepared: Prepared, speed: Speed | N
     if speed is None or prepared.against or WHOLE in context.plan.measured:
         return prepared
     seconds = min(context.left_at_end, VERIFY_SHARE * (context.clock.seconds or 0.0))
-    fewer = _searching_fewer(context.plan, prepared, int(seconds / speed.each))
+    fewer = _searching_fewer(context.plan, prepared, int(seconds / speed.per_text))
     lines = list(_cut_lines(prepared.test, fewer.test))
     plan = replace(context.plan, measured={**context.plan.measured, WHOLE: not lines}, candidates=fewer.searched)
     context.change(plan, "; ".join(lines))

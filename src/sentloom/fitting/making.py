@@ -221,7 +221,7 @@ def fold_limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str
 def _quotient(plan: FitPlan, name: str, number: int, share: float) -> float:
     """How many times its expected training a run has time for."""
     pace = plan.paces[name]
-    besides = pace.each + (0.0 if number else pace.once)
+    besides = pace.per_run + (0.0 if number else pace.once)
     training = sum(pace.training(plan.rungs[number].steps[name], _before(plan, name, number)))
     return (share - besides) / max(training, 1e-9)
 

@@ -169,7 +169,7 @@ def new_plan(
         return FitPlan(inputs, own, (), {}, 0.0, only, power=power, reference=bases[0].path)
     budget = training_budget(request, prepared)
     speeds = [measure_speed(base.encoder, prepared.texts) for base in bases] if budget.seconds is not None else []
-    per_text = max((speed.each for speed in speeds), default=0.0)
+    per_text = max((speed.per_text for speed in speeds), default=0.0)
     candidates = affordable_candidates(per_text, budget)
     prepared = prepared.searching(candidates)
     reference = strongest(bases, prepared, memory)
@@ -234,7 +234,7 @@ def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget, d
     if budget.seconds is None:
         return 0.0
     general = WATCHED_MODELS * max(speed.seconds([prepared.general]) for speed in speeds)
-    agreement = max(speed.each for speed in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
+    agreement = max(speed.per_text for speed in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
     return min(general + agreement + probing_time(prepared.test, dimension), WATCH_SHARE * budget.seconds)
 
 
@@ -296,7 +296,7 @@ def _why_not_timed(chosen: Sequence[TimedRoute], budget: Budget, late: bool) -> 
     if late:
         return "the time for planning was used up before it could be measured"
     paces = _paces(chosen)
-    cheapest = min(paces.values(), key=lambda pace: pace.once + pace.each + sum(pace.seconds))
+    cheapest = min(paces.values(), key=lambda pace: pace.once + pace.per_run + sum(pace.seconds))
     return "" if affordable({**paces, "": cheapest}, budget) else "the budget has no time for another route"
 
 

@@ -47,7 +47,7 @@ class Backbone(nn.Module):
             model.set_attn_implementation(ATTENTION)
 
     def precision_for(self, asked: Precision | None = None) -> Precision:
-        """The precision of inference: the one asked for, else the one chosen for all models, else fp32."""
+        """The precision of inference: `asked`, else the one chosen for all models, else fp32."""
         return precision_for(asked)
 
     @property

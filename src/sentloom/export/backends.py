@@ -1,4 +1,4 @@
-"""Run an encoder with another library: exported to the cache when first asked for, and proven like every export.
+"""Run an encoder with another library: exported to the cache on first use, and proven like every export.
 
 8-bit forms give vectors that are close to the model's, and may lose half a point of score.
 
@@ -30,7 +30,7 @@ Log = Callable[[str], None]
 
 
 def with_backend(encoder: Encoder, backend: str, log: Log = note) -> Encoder:
-    """The encoder in the form that is asked for. An exported model stays as it is, and GPUs run torch."""
+    """The encoder as `backend` runs it. An exported model stays as it is, and GPUs run torch."""
     if backend not in backend_names():
         expected = f"one of {', '.join(backend_names())}"
         raise InputError("backend", f"{backend!r} is unknown", expected, "correct the name")

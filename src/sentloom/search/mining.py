@@ -130,7 +130,7 @@ class _View:
         return cls(queries, documents, settings.limits(own))
 
     def far(self, row: int, places: list[int]) -> list[int]:
-        """Those of the corpus's places that are not above the row's limit."""
+        """The places of the corpus whose cosine with the row's anchor is not above its limit."""
         cosines = self.documents[places] @ self.queries[row]
         return [place for place, value in zip(places, cosines, strict=True) if value <= self.limits[row]]
 
@@ -149,7 +149,7 @@ class _Judged:
     def first(self, candidates: list[list[str]]) -> list[list[str]]:
         """For each row, the first candidates that are not above its limit.
 
-        A cross-encoder is slow, so each round scores only as many as a row still lacks.
+        A cross-encoder is slow, so each round scores only the number that a row still lacks.
         """
         accepted: list[list[str]] = [[] for _ in candidates]
         tried = [0] * len(candidates)

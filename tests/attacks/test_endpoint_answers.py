@@ -23,11 +23,11 @@ def saying(content: object, **usage: object) -> bytes:
 @pytest.fixture(scope="module")
 def untroubled(tmp_path_factory):
     """A ledger that nobody troubled."""
-    from sentloom import synthesize
+    from sentloom.lab import synthesize
 
     folder = tmp_path_factory.mktemp("untroubled")
     with chat_server() as server:
-        _, raw, _, ledger, *options = arguments(folder, server.url)
+        _, _, raw, _, ledger, *options = arguments(folder, server.url)
         named = dict(zip(options[::2], options[1::2], strict=True))
         synthesize(
             raw, ledger, writer=server.url, writer_model="small", filters=named["--filters"], execution="block=2"

@@ -101,9 +101,9 @@ class Session:
 
 def interval(gain: Measure | None) -> dict[str, float] | None:
     """A gain with its interval, for the page."""
-    return gain and {
-        "gain": gain.difference, "low": gain.low, "high": gain.high, "level": gain.level, "ticks": gain.items,
-    }  # fmt: skip
+    if gain is None:
+        return None
+    return {"gain": gain.difference, "low": gain.low, "high": gain.high, "level": gain.level, "ticks": gain.items}
 
 
 def shown(text: str) -> str:

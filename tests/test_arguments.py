@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sentloom
+from sentloom import lab
 from sentloom.arguments import has_type, kind_of, typed
 from sentloom.errors import InputError, in_command
 from tests.fitting.small_base import build_base
@@ -78,7 +79,8 @@ def encoder(tmp_path_factory):
     return sentloom.Encoder.load(build_base(tmp_path_factory.mktemp("base")))
 
 
-FUNCTIONS = ("compare", "evaluate", "fit", "mine", "read", "reproduce", "synthesize", "train")
+FUNCTIONS = ("evaluate", "fit", "read", "shrink")
+OF_THE_LAB = ("compare", "mine", "reproduce", "synthesize", "train")
 ENCODER = ("load", "save", "export", "encode", "similarity", "search")
 DATASET = ("column", "place", "select", "write")
 
@@ -87,7 +89,7 @@ def test_every_argument_of_a_public_function_is_checked(encoder, tmp_path, monke
     (folder := tmp_path / "here").mkdir()
     monkeypatch.chdir(folder)
     dataset = sentloom.read(["a b", "c d"])
-    calls = [getattr(sentloom, name) for name in FUNCTIONS]
+    calls = [getattr(sentloom, name) for name in FUNCTIONS] + [getattr(lab, name) for name in OF_THE_LAB]
     calls += [getattr(encoder, name) for name in ENCODER] + [getattr(dataset, name) for name in DATASET]
     for call in calls:
         parameters = inspect.signature(call).parameters

@@ -19,10 +19,10 @@ ORDER = [
         "interrupts",
         "ray_actors",
     ),
-    *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
+    *("data", "encoder", "search", "losses", "methods", "training", "writing"),
     *(
         "evaluation",
-        "pipeline",
+        "engine",
         "fitting",
         "export",
         "report",

@@ -54,7 +54,7 @@ def test_a_closed_output_ends_quietly(tmp_path):
     (tmp_path / "a.txt").write_text("one two\n")
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", MAIN, "clean", tmp_path / "a.txt", "-o", tmp_path / "b.txt"]
+    command = [sys.executable, "-c", MAIN, "check", tmp_path / "a.txt", "-o", tmp_path / "b.txt"]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

@@ -36,10 +36,11 @@ def bare(*arguments):
     return subprocess.run([sys.executable, "-c", BARE, *map(str, arguments)], capture_output=True, text=True)
 
 
-def test_the_help_needs_no_extra():
-    done = bare("--help")
+@pytest.mark.parametrize(("words", "verb"), [((), "export"), (("lab",), "synthesize")])
+def test_the_help_needs_no_extra(words, verb):
+    done = bare(*words, "--help")
     assert done.returncode == 0, done.stderr
-    assert "synthesize" in done.stdout
+    assert f" {verb} " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,18 @@ Thing = TypeVar("Thing")
 
 
 def offered(group: str) -> list[EntryPoint]:
-    """The entry points of a group in the order of their names. Nothing is imported."""
-    return sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
+    """The entry points of a group: first the lab's, then others in the order of their names. Nothing is imported."""
+    return sorted(entry_points(group=group), key=lambda point: (not _is_ours(point), point.name, point.value))
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return point.dist is not None and point.dist.name == "sentloom"
 
 
 class Registry(Mapping[str, Thing], Generic[Thing]):
     """Things by name: our own, then those of installed packages, each of whose entry points is a mapping of names.
 
-    The packages are imported when a name is asked for that is not our own.
+    The packages are imported when a name is asked for that is not our own. The first thing with a name keeps it.
     """
 
     def __init__(self, group: str, own: Mapping[str, Thing] | None = None) -> None:
@@ -27,8 +31,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
     @cached_property
     def _everything(self) -> dict[str, Thing]:
-        added = {name: thing for point in offered(self.group) for name, thing in point.load().items()}
-        return {**self.own, **{name: thing for name, thing in added.items() if name not in self.own}}
+        things = dict(self.own)
+        for point in offered(self.group):
+            for name, thing in point.load().items():
+                things.setdefault(name, thing)
+        return things
 
     def __getitem__(self, name: str) -> Thing:
         return self.own[name] if name in self.own else self._everything[name]

@@ -1,4 +1,4 @@
-"""The commands check, clean, views and translate, as a user runs them."""
+"""The commands check, lab views and lab translate, as a user runs them."""
 
 import json
 import zipfile
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("embedded_encoder")
 
 
 def test_check_says_what_the_file_holds(sentloom, faq, tmp_path):
-    done = sentloom("check", faq, "-o", tmp_path / "found.json")
+    done = sentloom("check", faq, "--json", tmp_path / "found.json")
     assert done.returncode == 0, done.stderr
     assert "pairs, 3 rows (question, answer)" in done.stdout
     assert "unused columns: team" in done.stdout
@@ -29,15 +29,64 @@ def test_check_finds_leaks_and_says_so_by_its_exit_code(sentloom, faq, tmp_path)
     assert "faq.csv, line 3" in done.stdout
 
 
-def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path):
-    done = sentloom("check", faq, "-o", tmp_path / "clean.tsv")
+def test_check_repairs_a_copy_and_reports_on_the_copy(sentloom, faq, tmp_path):
+    before, fixed, findings = faq.read_bytes(), tmp_path / "fixed.tsv", tmp_path / "found.json"
+    done = sentloom("check", faq, "-o", fixed, "--json", findings)
     assert done.returncode == 0, done.stderr
-    assert "3 rows, 2 kept" in done.stdout
-    assert (tmp_path / "clean.tsv").read_text().splitlines() == [
+    assert fixed.read_text().splitlines() == [
         "question\tanswer",
         "How do I reset my password?\tOpen the settings and choose a new one.",
         "Where is the canteen?\tOn the ground floor.",
     ]
+    assert faq.read_bytes() == before
+    shown = [done.stdout.index(text) for text in ("3 rows, 2 kept", f"written: {fixed}", "Findings")]
+    assert shown == sorted(shown)  # first what was repaired, then what the copy holds
+    found = json.loads(findings.read_text())
+    assert (found["rows"], found["duplicate_rows"]) == (2, 0)
+    again = sentloom("check", fixed, "--json", findings)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(findings.read_text())["duplicate_rows"] == 0
+
+
+def test_leaks_are_looked_for_in_the_copy(sentloom, faq, tmp_path):
+    (tmp_path / "eval.tsv").write_text("sentence1\tsentence2\tscore\nWhere is the canteen?\tIt rains.\t1.0\n")
+    command = ("check", faq, "--against", tmp_path / "eval.tsv", "-o", tmp_path / "fixed.csv")
+    assert sentloom(*command).returncode == 1
+    done = sentloom(*command, "--min-words", "5", "--json", tmp_path / "found.json")  # the canteen's row has four
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "password" in (tmp_path / "fixed.csv").read_text()
+    assert "canteen" not in (tmp_path / "fixed.csv").read_text()
+    assert json.loads((tmp_path / "found.json").read_text())["rows"] == 1
+
+
+def test_a_file_that_fails_the_check_is_repaired_unless_most_of_it_is_unusable(sentloom, tmp_path):
+    (tmp_path / "some.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,x\ne,f,2\n")
+    (tmp_path / "most.csv").write_text("sentence1,sentence2,score\n" + "a,b,1\n" * 10 + "c,d,x\n" * 11)
+    assert sentloom("check", tmp_path / "some.csv").returncode == 2
+    done = sentloom("check", tmp_path / "some.csv", "-o", tmp_path / "fixed.csv")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "fixed.csv").read_text().splitlines() == ["sentence1,sentence2,score", "a,b,1.0", "e,f,2.0"]
+    done = sentloom("check", tmp_path / "most.csv", "-o", tmp_path / "other.csv")
+    assert done.returncode == 2
+    assert "most.csv, line 12" in done.stderr
+    assert not (tmp_path / "other.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--min-words", "2"), "--min-words"),
+        (("--near-duplicates", "0.8", "--distinct", "answer"), "--distinct and --near-duplicates"),
+        (("--spreadsheet-safe",), "--spreadsheet-safe"),
+    ],
+)
+def test_options_of_a_repair_need_a_file_to_write(sentloom, faq, tmp_path, options, named):
+    before = sorted(tmp_path.iterdir())
+    done = sentloom("check", faq, *options, "--json", tmp_path / "found.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {named}: without a file to write, nothing is repaired or dropped.")
+    assert "Add -o FIXED, or leave it out." in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_bad_data_is_named_by_file_and_line_with_exit_code_2(sentloom, tmp_path):
@@ -151,7 +200,7 @@ def test_a_zip_file_of_twins_is_checked_and_it_says_which_is_the_source(sentloom
 @pytest.mark.parametrize("verb", ["translate", "views"])
 def test_a_wrong_ending_is_refused_before_the_work(verb, sentloom, tmp_path):
     (tmp_path / "texts.txt").write_text("A dog runs.\n")
-    done = sentloom(verb, tmp_path / "texts.txt", "-o", tmp_path / "pairs.txt")
+    done = sentloom("lab", verb, tmp_path / "texts.txt", "-o", tmp_path / "pairs.txt")
     assert done.returncode == 2
     assert "the extension .csv" in done.stderr
     assert [path.name for path in tmp_path.glob("*") if path.name != "scratch"] == ["texts.txt"]  # no view was made

@@ -10,7 +10,11 @@ from tests.cli.test_option_names import COMMANDS
 TYPES = ("<bool>", "<str>", "<int>", "<float>", "<path>", "list[", "range]", "<int range>")
 
 
-@pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in COMMANDS)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("lab", "--help"), *((*name.split(), "--help") for name in COMMANDS)],
+    ids=" ".join,
+)
 def test_a_page_shows_no_python_types(arguments):
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200", "TERM": "dumb"})
     assert done.exit_code == 0
@@ -18,16 +22,28 @@ def test_a_page_shows_no_python_types(arguments):
 
 
 def test_values_have_names():
-    page = CliRunner().invoke(app, ("clean", "--help"), env={"COLUMNS": "200", "TERM": "dumb"}).output
-    lines = {line.split()[1]: line.split() for line in page.splitlines() if line.startswith("\u2502    --")}
+    page = CliRunner().invoke(app, ("check", "--help"), env={"COLUMNS": "200", "TERM": "dumb"}).output
+    lines = {line.split()[1]: line.split() for line in page.splitlines() if line.startswith("\u2502 --")}
     assert lines["--min-words"][2] == "NUMBER"
     assert lines["--shape"][2] == "SHAPE"
     assert lines["--spreadsheet-safe"][2] == "In"  # a flag has no value
 
 
+def test_a_switch_that_is_off_shows_no_default_that_reads_as_on():
+    page = CliRunner().invoke(app, ("fit", "--help"), env={"COLUMNS": "200", "TERM": "dumb"}).output
+    (line,) = (line for line in page.splitlines() if "--no-examples" in line)
+    assert "By default they show some." in line
+    assert "True" not in page
+
+
+def test_a_paragraph_is_broken_only_where_the_window_ends():
+    page = CliRunner().invoke(app, ("check", "--help"), env={"COLUMNS": "500", "TERM": "dumb"}).output
+    assert "and 1 if --against finds evaluation sentences in it." in page
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_cut_in_a_narrow_window_and_values_say_what_they_are(name):
-    page = CliRunner().invoke(app, (name, "--help"), env={"COLUMNS": "80", "TERM": "dumb"}).output
+    page = CliRunner().invoke(app, (*name.split(), "--help"), env={"COLUMNS": "80", "TERM": "dumb"}).output
     assert "\u2026" not in page
     assert "{" not in page
     assert {line.split()[1] for line in page.splitlines() if "TEXT" in line.split()} <= {"--prefix"}

@@ -50,7 +50,7 @@ def test_geometry_prints_numbers_and_draws(sentloom, tmp_path):
 def test_geometry_takes_all_translations_for_positives(sentloom, tmp_path):
     rows = [f"The dog number {i}.\tO cão número {i}." for i in range(9)]
     (tmp_path / "parallel.tsv").write_text("\n".join(["source\ttarget", *rows]) + "\n")
-    geometry = ["geometry", "embedded", "--pairs", tmp_path / "parallel.tsv", "-o", tmp_path / "out"]
+    geometry = ["lab", "geometry", "embedded", "--pairs", tmp_path / "parallel.tsv", "-o", tmp_path / "out"]
     done = sentloom(*geometry)
     assert done.returncode == 0, done.stderr
     numbers = json.loads((tmp_path / "out/geometry.json").read_text())["embedded"]

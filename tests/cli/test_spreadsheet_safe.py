@@ -38,8 +38,8 @@ def both_ways(sentloom, output, *command):
     return found
 
 
-def test_clean(sentloom, pairs, tmp_path):
-    plain, made_safe = both_ways(sentloom, tmp_path / "clean.csv", "clean", pairs)
+def test_check(sentloom, pairs, tmp_path):
+    plain, made_safe = both_ways(sentloom, tmp_path / "fixed.csv", "check", pairs)
     assert plain == [*map(list, PAIRS)]
     assert made_safe == [["'" + FORMULA, "'@SUM(A1)"], ["a dog", "a cat runs"], ["'-x", "'+y"], ["plain", "1 = 1"]]
 

@@ -1,4 +1,4 @@
-"""The command init-model; train is tested in tests/pipeline, vocabulary in test_data."""
+"""The command init-model; train is tested in tests/engine, vocabulary in test_data."""
 
 import numpy as np
 import pytest

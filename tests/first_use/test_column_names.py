@@ -136,11 +136,11 @@ def test_a_column_that_is_really_called_positive_works(sentloom, model, tmp_path
         ("serve", "{model}", "--corpus", "{data}"),
         ("check", "{data}", "-o", "{folder}/c.csv"),
     ],
-    ids=lambda command: command[0],
+    ids=lambda command: " ".join(command[:2]).partition(" {")[0],
 )
 def test_an_unknown_column_is_refused_with_the_names_of_the_file(sentloom, model, tmp_path, command):
     data = put(tmp_path / "faq.csv")
-    option = "--distinct" if command[0] == "clean" else "--column"
+    option = "--distinct" if command[0] == "check" else "--column"
     arguments = [part.format(data=data, model=model, folder=tmp_path) for part in command]
     error = said(sentloom(*arguments, option, "reply"), 2)
     assert "there is no text column 'reply'" in error

@@ -43,9 +43,9 @@ def _root(
 
 # The commands of users, by what they are for; `fit` comes first.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Fit, and prove it": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
-    "Use": (vectors.search, vectors.encode, serving.serve),
-    "Other forms": (exporting.export, exporting.shrink),
+    "Fit an encoder, and prove that it is better": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
+    "Use an encoder": (vectors.search, vectors.encode, serving.serve),
+    "Convert an encoder": (exporting.export, exporting.shrink),
 }
 for panel, verbs in PANELS.items():
     for verb in verbs:
@@ -69,7 +69,7 @@ def demo(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Fit, test and search on the docstrings of installed packages. Needs neither the hub nor your own data."""
+    """Fit, test and search on the docstrings of installed Python packages: needs no data of your own."""
     from sentloom.data.corpus.docstrings import harvest
     from sentloom.demo import run
     from sentloom.encoder.device import running_on

@@ -81,10 +81,10 @@ def check(
     ] = None,
     spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
-    """Report what a data file holds, what is wrong with it, and whether evaluation sentences leak into it; repair it.
+    """Report what a data file holds, what is wrong with it, and whether test sentences are in it; or repair a copy.
 
-    The exit code is 2 if the data has errors (with -o, if more than half of its rows are unusable), and 1 if --against
-    finds evaluation sentences in it.
+    The exit code is 2 if the data has errors (with -o, if more than half of its rows are unusable, and more than ten),
+    and 1 if --against finds evaluation sentences in it.
     """
     from sentloom.data.hygiene.cleaning import CleanSettings
     from sentloom.data.hygiene.inspection import count_tokens, inspect

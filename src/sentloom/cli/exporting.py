@@ -54,10 +54,10 @@ def export(
     pooling: PoolingOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Write an encoder in another form, if its vectors are proven to be the same. Otherwise nothing is written.
+    """Write an encoder in another form, such as ONNX, if its vectors are proven to be the same.
 
-    8-bit and static models give other vectors. What they lose is measured, and they are written only with
-    --accept-loss POINTS, if they lose no more than that.
+    Otherwise nothing is written. 8-bit and static models give other vectors. What they lose is measured, and they are
+    written only with --accept-loss POINTS, if they lose no more than that.
     """
     from sentloom.export.export import export as run
 
@@ -112,7 +112,7 @@ def shrink(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Train a smaller model that mimics another one on raw text. Run the same command again to resume."""
+    """Train a smaller model to give nearly the same vectors for your texts. Run the same command again to resume."""
     from sentloom.api.scoring import shrink as run
 
     with resumable():

@@ -33,11 +33,15 @@ VALUES = {  # what a text is, by the name of the option
     "missing": "refuse|skip",
     "vectors": "FILE",
 }
+SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 REQUIRED = re.compile(r"\{(.*)\}(\.\.\.)?")  # an argument in typer's usage line
 
 
 class _PlainValues:
-    """Names the values of all options that have no name of their own."""
+    """Names the values of all options that have no name of their own; paragraphs have no line breaks of the source."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002 - typer's name
+        super().__init__(*args, help=help and SINGLE_BREAK.sub(" ", help), **options)
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]

@@ -76,7 +76,9 @@ def evaluate(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume.
+    """Score models side by side on your data or on published sets, with confidence intervals.
+
+    Run the same command again to resume.
 
     The exit code is 4 if a suite or set that you named could not be scored because its data is not here, or its counts
     differ from the published ones; the others are scored.

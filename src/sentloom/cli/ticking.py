@@ -36,9 +36,10 @@ def tick(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Compare the first results of base and fitted model, blind: about 30 answers decide whether it is better.
+    """Say which of two search results is better, the base's or the fitted model's, without knowing whose is whose.
 
-    Every answer is saved at once. Run the same command again to continue.
+    About 30 answers decide whether the fitted model is better. Every answer is saved at once. Run the same command
+    again to continue.
     """
     show(f"Looking for queries on which the models of {fit} disagree ...")
     from sentloom.encoder.device import running_on

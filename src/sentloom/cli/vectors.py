@@ -81,7 +81,7 @@ def encode(
         int | None, typer.Option(min=1, help="How many workers Ray starts. By default one per core.")
     ] = None,
 ) -> None:
-    """Encode every sentence of a file as a vector. Run the same command again to resume."""
+    """Write a file with the vector of every sentence. Run the same command again to resume."""
     from sentloom.data.columns import text_column
     from sentloom.encoder.vector_files import encode_to_file, encode_with_ray
     from sentloom.files import at_its_name

@@ -20,4 +20,4 @@ for panel, verbs in PANELS.items():
 
 @app.callback()
 def _lab() -> None:
-    """The lab: recipes, the tables of the papers, and the parts of `fit` one by one."""
+    """For researchers: recipes, the tables of five papers, and the parts of `fit` one by one."""

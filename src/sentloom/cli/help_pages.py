@@ -41,7 +41,7 @@ class _PlainValues:
     """Names the values of all options that have no name of their own; paragraphs have no line breaks of the source."""
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002 - typer's name
-        super().__init__(*args, help=help and SINGLE_BREAK.sub(" ", help), **options)
+        super().__init__(*args, help=help and SINGLE_BREAK.sub(" ", help), **options)  # type: ignore[call-arg]
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]

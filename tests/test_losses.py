@@ -363,11 +363,11 @@ def test_contrastive_equals_the_loops(data):
     expected = oracle_contrastive(
         *(x.tolist() for x in (a, p, n)), tau, margin=margin, own_weight=own_weight, skip=skip, barred=out, both=both
     )
-    found = contrastive(
+    loss = contrastive(
         a, p, n if m else None, temperature=tau, margin=margin, own_weight=own_weight, same=same,
         barred=barred if m else None, both_ways=both,
     )  # fmt: skip
-    assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert loss.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_contrastive_gradients():
@@ -419,21 +419,21 @@ def masks(labels, skip=None):
 def test_supervised(seed, labels, d, tau, below, masked):
     z = vectors(seed, len(labels), d)
     same, skip = some_pairs(seed, len(labels), len(labels)) if masked else (None, set())
-    found = supervised_contrastive(z, *masks(labels, same), temperature=tau, positives_below=below)
-    check_close(found, oracle_supervised(z.tolist(), labels, tau, below, skip), tau)
+    loss = supervised_contrastive(z, *masks(labels, same), temperature=tau, positives_below=below)
+    check_close(loss, oracle_supervised(z.tolist(), labels, tau, below, skip), tau)
 
 
 def test_supervised_by_hand():
     # two labels on two axes: positives at cosine 1, two negatives at 0; the paper's sum has the positive alone too
     z = torch.tensor([[1.0, 0], [2, 0], [0, 1], [0, 3]], dtype=torch.float64)
     for below in (False, True):
-        found = supervised_contrastive(z, *masks("aabb"), temperature=1.0, positives_below=below)
-        assert found.item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
+        loss = supervised_contrastive(z, *masks("aabb"), temperature=1.0, positives_below=below)
+        assert loss.item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
     # three positives at cosine 1 and no negative: nothing to learn, but the paper's sum leaves log 2 of each other
     ones = torch.ones(3, 2, dtype=torch.float64)
     assert supervised_contrastive(ones, *masks("aaa"), temperature=1.0).item() == pytest.approx(0, abs=1e-12)
-    found = supervised_contrastive(ones, *masks("aaa"), temperature=1.0, positives_below=True)
-    assert found.item() == pytest.approx(math.log(2))
+    loss = supervised_contrastive(ones, *masks("aaa"), temperature=1.0, positives_below=True)
+    assert loss.item() == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize("below", [False, True])
@@ -527,9 +527,9 @@ def test_gradients_of_scored_pairs(loss):
 @pytest.mark.parametrize("rows", [1, 4])
 def test_equal_scores_have_no_loss_and_no_gradient(loss, rows):
     x, y = vectors(1, rows, 4).requires_grad_(), vectors(2, rows, 4).requires_grad_()
-    found = loss(x, y, torch.full((rows,), 2.0), temperature=0.05)
-    found.backward()
-    assert found.item() == 0
+    value = loss(x, y, torch.full((rows,), 2.0), temperature=0.05)
+    value.backward()
+    assert value.item() == 0
     assert x.grad.abs().max() == y.grad.abs().max() == 0
 
 
@@ -587,8 +587,8 @@ def test_margin_mse(seed, b, m, absent):
 @given(seeds, sizes, sizes, st.booleans(), temperatures, st.sampled_from([0.5, 1.0, 10.0]))
 def test_listwise_kl(seed, b, m, absent, tau, teacher_tau):
     s, t = some_scores(seed, b, m, absent)
-    found = listwise_kl(s, t, temperature=tau, teacher_temperature=teacher_tau)
-    check_close(found, oracle_listwise_kl(s.tolist(), t.tolist(), tau, teacher_tau), tau)
+    loss = listwise_kl(s, t, temperature=tau, teacher_temperature=teacher_tau)
+    check_close(loss, oracle_listwise_kl(s.tolist(), t.tolist(), tau, teacher_tau), tau)
 
 
 def test_a_teachers_losses_by_hand():
@@ -597,8 +597,8 @@ def test_a_teachers_losses_by_hand():
     certain, even = torch.tensor([[1.0, 0.0, 9.0]]), torch.tensor([[0.0, 0.0, math.nan]])
     # P_t = (1/2, 1/2), P_s = (e, 1)/(1 + e): log(1/2) - 1/2 log(e/(1 + e)) - 1/2 log(1/(1 + e))
     expected = math.log(0.5) - 0.5 + math.log(1 + math.e)
-    found = listwise_kl(certain, even, temperature=1.0, teacher_temperature=1.0).item()
-    assert found == pytest.approx(expected, rel=1e-6)
+    loss = listwise_kl(certain, even, temperature=1.0, teacher_temperature=1.0).item()
+    assert loss == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_student_that_agrees_has_no_loss():

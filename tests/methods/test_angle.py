@@ -19,8 +19,8 @@ ALONE = {"cosine_weight": 0, "in_batch_weight": 0, "angle_weight": 0}
 
 def loss_of(encoder, rows, **options):
     method = Angle(encoder, AngleOptions(**options)).double().eval()
-    found = method.embed(rows)
-    return method.loss(found, rows).item(), [one.tolist() for one in found]
+    embeddings = method.embed(rows)
+    return method.loss(embeddings, rows).item(), [vector.tolist() for vector in embeddings]
 
 
 def test_each_part_equals_its_formula_and_they_add_up(encoder):
@@ -56,9 +56,9 @@ def test_positives_are_found_on_any_scale_and_equal_scores_have_none(encoder):
 def test_rows_with_the_same_text_are_no_negatives(encoder):
     texts = {"sentence1": ["one cat", "two dogs", "a bird"], "sentence2": ["a cat", "ONE  cat", "a plane"]}
     rows = Batch(texts, np.arange(3), np.arange(3), (0, 0), scores=[5, 5, 0])
-    found, (x, y) = loss_of(encoder, rows, **ALONE | {"in_batch_weight": 1})
+    loss, (x, y) = loss_of(encoder, rows, **ALONE | {"in_batch_weight": 1})
     ways = [oracle_info_nce(u[:2], v[:2], 0.05, v[2:], skip={(0, 1), (1, 0)}) for u, v in ((x, y), (y, x))]
-    assert found == pytest.approx(sum(ways) / 2, rel=1e-9)
+    assert loss == pytest.approx(sum(ways) / 2, rel=1e-9)
 
 
 def test_it_learns_an_order(encoder):

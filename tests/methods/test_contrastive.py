@@ -34,22 +34,22 @@ def plain(vectors):
 
 def test_pairs_equal_the_formula(encoder):
     method, batch = build(encoder, temperature=0.07, directions="both", margin=0.2), pairs_batch()
-    found = method.embed(batch)
-    expected = oracle_contrastive(*map(plain, found), [], 0.07, margin=0.2, both=True)
-    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
+    embeddings = method.embed(batch)
+    expected = oracle_contrastive(*map(plain, embeddings), [], 0.07, margin=0.2, both=True)
+    assert method.loss(embeddings, batch).item() == pytest.approx(expected, rel=1e-9)
     alone = encoder(encoder.tokenize([SENTENCES[3]]), raw=True)
-    torch.testing.assert_close(found[0][3:4], alone)
+    torch.testing.assert_close(embeddings[0][3:4], alone)
 
 
 @pytest.mark.parametrize("used", [1, 2, 4])
 def test_triplets_equal_the_formula_whatever_number_of_negatives_a_row_has(encoder, used):
     method, batch = build(encoder, negatives=used, hard_negative_weight=0.5, mask_duplicates=False), triplets_batch()
-    found = method.embed(batch)
-    assert found[2].shape == (8, used, encoder.dimension)
+    embeddings = method.embed(batch)
+    assert embeddings[2].shape == (8, used, encoder.dimension)
     absent = {(i, j, k) for i in range(8) for j in range(8) for k in range(len(NEGATIVES[j]), used)}
-    vectors = [plain(one) for one in found]
+    vectors = [plain(part) for part in embeddings]
     expected = oracle_contrastive(*vectors, 0.05, own_weight=0.5, barred=absent)
-    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
+    assert method.loss(embeddings, batch).item() == pytest.approx(expected, rel=1e-9)
 
 
 def test_of_many_negatives_some_are_sampled_at_each_step_whatever_the_chunks(encoder):
@@ -73,10 +73,12 @@ def test_a_hard_negative_that_says_what_another_rows_pair_says_is_none_there(enc
     expected[0, 2] = True  # the anchor of row 0 is the negative of row 2
     assert (barred == expected).all()
     assert not plain_method.no_negatives(batch)[2].any()
-    found = method.embed(batch)
+    embeddings = method.embed(batch)
     out = {(1, 0, 0), (0, 2, 0)}
-    vectors = [plain(one) for one in found]
-    assert method.loss(found, batch).item() == pytest.approx(oracle_contrastive(*vectors, 0.05, barred=out), rel=1e-9)
+    vectors = [plain(part) for part in embeddings]
+    assert method.loss(embeddings, batch).item() == pytest.approx(
+        oracle_contrastive(*vectors, 0.05, barred=out), rel=1e-9
+    )
 
 
 def test_the_projection_has_no_bias_gives_unit_vectors_and_is_kept(encoder, tmp_path):
@@ -131,9 +133,9 @@ def test_several_positives_of_an_anchor_and_anchors_of_a_positive_are_no_negativ
     assert masked_by_text(build(encoder), few) == set()
     assert masked_by_text(method, few) == {(0, 1)}
     assert method.masked(few) == 1
-    found = method.embed(few)
-    expected = oracle_contrastive(*map(plain, found), [], 0.05, skip={(0, 1)})
-    assert method.loss(found, few).item() == pytest.approx(expected, rel=1e-9)
+    embeddings = method.embed(few)
+    expected = oracle_contrastive(*map(plain, embeddings), [], 0.05, skip={(0, 1)})
+    assert method.loss(embeddings, few).item() == pytest.approx(expected, rel=1e-9)
     assert build(encoder, mask_duplicates=False).same(few) is None
 
 
@@ -157,8 +159,8 @@ def test_a_guide_leaves_out_what_it_finds_closer_than_the_positive(model_folder,
     negatives = [["No."], ["It is dark."], ["A cat."], ["x"], ["y"], ["z"], ["w"], []]
     batch = triplets_batch(negatives)
     g, p = (guide.encode(texts).astype(float) for texts in (SENTENCES, OTHERS))
-    n = guide.encode([one[0] if one else "" for one in negatives]).astype(float)
-    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (g, p, n)]
+    n = guide.encode([part[0] if part else "" for part in negatives]).astype(float)
+    unit = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in (g, p, n)]
     scores, hard = unit[0] @ unit[1].T, unit[0] @ unit[2].T
     limit = scores.diagonal() - margin
     skip = {(i, j) for i in range(8) for j in range(8) if scores[i, j] > limit[i]}
@@ -171,10 +173,10 @@ def test_a_guide_leaves_out_what_it_finds_closer_than_the_positive(model_folder,
     assert {(i, j) for i, j in np.argwhere(same.numpy()).tolist()} - away == skip - away
     assert {(i, j) for i, j in np.argwhere(same_back.numpy()).tolist()} - away == back - away
     assert {(i, j, 0) for i, j in np.argwhere(out.numpy()).tolist()} == barred
-    found = method.embed(batch)
-    forth = oracle_contrastive(*map(plain, found), 0.05, skip=skip - away, barred=barred)
-    v, v_plus, _ = map(plain, found)
-    assert method.loss(found, batch).item() == pytest.approx(
+    embeddings = method.embed(batch)
+    forth = oracle_contrastive(*map(plain, embeddings), 0.05, skip=skip - away, barred=barred)
+    v, v_plus, _ = map(plain, embeddings)
+    assert method.loss(embeddings, batch).item() == pytest.approx(
         forth + oracle_contrastive(v_plus, v, [], 0.05, skip=back - away), rel=1e-9
     )
 

@@ -91,9 +91,9 @@ def test_the_loss_equals_the_formula_with_queue_and_masks_over_many_steps(encode
         with torch.no_grad():
             t = np.stack([encoder([ids], raw=True)[0] for ids in encoder.tokenize(batch.second)])
             s = np.stack([method.source.encoder([ids])[0] for ids in method.source.encoder.tokenize(batch.first)])
-            found = method.total_loss(method.embed(batch), batch).item()
+            loss = method.total_loss(method.embed(batch), batch).item()
         texts = pairs_of(batch)
-        assert found == pytest.approx(oracle(t, s, texts, held, 0.2), rel=1e-9), step
+        assert loss == pytest.approx(oracle(t, s, texts, held, 0.2), rel=1e-9), step
         alike = sum(says_the_same(one, its) for one in texts for _, its in held)
         within = sum(says_the_same(texts[i], texts[j]) for i in range(len(rows)) for j in range(i))
         assert method.masked(batch) == alike + within
@@ -112,8 +112,8 @@ def test_the_first_dimensions_are_trained_too_against_those_of_the_queue(encoder
     assert torch.equal(method.queue.entries()[0], q.to(method.queue.vectors))  # whole vectors, once
     held = pairs_of(parallel([3, 4, 5]))
     cut = [[(vector[:m], its) for vector, its in zip(q.numpy(), held, strict=True)] for m in (32, 8)]
-    parts = [(t[:, :m].numpy(), s[:, :m].numpy(), some) for m, some in zip((32, 8), cut, strict=True)]
-    expected = sum(oracle(ours, theirs, texts, some, 0.2) for ours, theirs, some in parts)
+    parts = [(t[:, :m].numpy(), s[:, :m].numpy(), entries) for m, entries in zip((32, 8), cut, strict=True)]
+    expected = sum(oracle(ours, theirs, texts, entries, 0.2) for ours, theirs, entries in parts)
     assert method.total_loss((t, s), parallel([0, 1, 2])).item() == pytest.approx(expected, rel=1e-6)
     with pytest.raises(ValidationError, match="a head that is dropped after training"):
         CrossLingualOptions(head="linear", dimensions=(32, 8))
@@ -126,10 +126,10 @@ def test_masking_can_be_turned_off(encoder):
     batch = parallel([0, 3, 0], sources=SENTENCES)  # two rows are equal
     with torch.no_grad():
         t, s = (vectors.numpy() for vectors in method.embed(batch))
-        found = method.total_loss(method.embed(batch), batch).item()
+        loss = method.total_loss(method.embed(batch), batch).item()
     logits = [[oracles.cos(t[i], s[j]) / 0.2 for j in range(3)] for i in range(3)]
     by_hand = np.mean([math.log(sum(math.exp(x) for x in row)) - row[i] for i, row in enumerate(logits)])
-    assert found == pytest.approx(by_hand, rel=1e-9)
+    assert loss == pytest.approx(by_hand, rel=1e-9)
     assert method.masked(batch) == 0
 
 
@@ -339,7 +339,7 @@ def test_it_brings_translations_together(lasting):
     method = build(encoder, temperature=0.02, learn_temperature=False, queue=4)
     draws = [np.random.default_rng(number).permutation(8)[:4] for number in range(150)]
     optimise(method, [parallel(rows.tolist(), step) for step, rows in enumerate(draws)], rate=3e-3)
-    found = (encoder.eval().encode(OTHERS) @ method.source.encoder.encode(SENTENCES).T).argmax(axis=1)
+    nearest = (encoder.eval().encode(OTHERS) @ method.source.encoder.encode(SENTENCES).T).argmax(axis=1)
     before = (lasting.encode(OTHERS) @ lasting.encode(SENTENCES).T).argmax(axis=1)
     assert (before == np.arange(8)).sum() < 4
-    assert (found == np.arange(8)).sum() >= 6  # all eight on most machines: 150 steps magnify the last bit
+    assert (nearest == np.arange(8)).sum() >= 6  # all eight on most machines: 150 steps magnify the last bit

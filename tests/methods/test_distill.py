@@ -29,10 +29,10 @@ def test_the_loss_equals_the_formula(encoder, teacher):
             there = ~np.isnan(t[row])
             texts = [batch.first[row], *np.array([batch.second[row], *sampled[row]])[there]]
             q, *others = (encoder([encoder.tokenize([str(text)])[0]], raw=True)[0].numpy() for text in texts)
-            p_s, p_t = probabilities([cos(q, one) / 0.1 for one in others]), probabilities(t[row][there] / 0.5)
+            p_s, p_t = probabilities([cos(q, other) / 0.1 for other in others]), probabilities(t[row][there] / 0.5)
             total += sum(a * np.log(a / b) for a, b in zip(p_t, p_s, strict=True))
-        found = method.loss(method.embed(batch), batch).item()
-    assert found == pytest.approx(total / 8, rel=1e-4)  # the teacher computes in float32
+        loss = method.loss(method.embed(batch), batch).item()
+    assert loss == pytest.approx(total / 8, rel=1e-4)  # the teacher computes in float32
 
 
 def test_it_learns_the_ranking(encoder, teacher, tmp_path):

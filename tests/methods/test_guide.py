@@ -46,11 +46,11 @@ def test_prompts_of_queries_and_documents_are_used(encoder, tmp_path):
     batch = Batch({"anchor": SENTENCES[:2], "positive": OTHERS[:2]}, np.arange(2), np.arange(2), (1, 0))
     computed = guide.false_negatives(batch, negatives, -0.05, "absolute")
     q = torch.from_numpy(encoder.encode(SENTENCES[:2], role="query"))
-    p, hard = (torch.from_numpy(encoder.encode(some, role="document")) for some in (OTHERS[:2], negatives))
+    p, hard = (torch.from_numpy(encoder.encode(texts, role="document")) for texts in (OTHERS[:2], negatives))
     right = torch.cosine_similarity(q, p)
-    for found, left, others in zip(computed, (q, p, q), (p, q, hard), strict=True):
+    for mask, left, others in zip(computed, (q, p, q), (p, q, hard), strict=True):
         cosines = torch.cosine_similarity(left[:, None], others[None], dim=-1)
-        assert found.tolist() == (cosines > right[:, None] + 0.05).tolist()
+        assert mask.tolist() == (cosines > right[:, None] + 0.05).tolist()
     assert not torch.allclose(guide(SENTENCES[:2], "query"), guide(SENTENCES[:2], "document"), atol=1e-3)
     guide.prepare(pairs, tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 2

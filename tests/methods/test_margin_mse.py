@@ -25,10 +25,10 @@ def test_the_loss_equals_the_formula(encoder, teacher, similarity, tau):
         for row in range(8):
             texts = [batch.first[row], batch.second[row], *sampled[row]]
             q, *others = (encoder([encoder.tokenize([text])[0]], raw=True)[0].numpy() for text in texts)
-            s = [(cos(q, one) if similarity == "cosine" else float(q @ one)) / tau for one in others]
+            s = [(cos(q, other) if similarity == "cosine" else float(q @ other)) / tau for other in others]
             errors += [(s[0] - s[k]) - (t[row, 0] - t[row, k]) for k in (1, 2) if not np.isnan(t[row, k])]
-        found = method.loss(method.embed(batch), batch).item()
-    assert found == pytest.approx(np.mean(np.square(errors)), rel=1e-4)  # the teacher computes in float32
+        loss = method.loss(method.embed(batch), batch).item()
+    assert loss == pytest.approx(np.mean(np.square(errors)), rel=1e-4)  # the teacher computes in float32
 
 
 def test_it_learns_the_margins(encoder, teacher, tmp_path):

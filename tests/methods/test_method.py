@@ -51,10 +51,10 @@ def test_with_dimensions_the_loss_is_summed_over_cut_vectors(name, encoder):
     rows = Batch(
         {"one": SENTENCES, "two": OTHERS}, np.arange(8), np.arange(8), (0, 0), list("aabbccdd"), [0, 1, 2, 3, 4, 5, 6, 7]
     )  # fmt: skip
-    found = plain.embed(rows)
-    expected = sum(plain.loss(tuple(one[..., :m] for one in found), rows).item() for m in (32, 8, 4))
-    assert cut.total_loss(found, rows).item() == pytest.approx(expected, rel=1e-12)
-    assert plain.total_loss(found, rows).item() == plain.loss(found, rows).item()
+    embeddings = plain.embed(rows)
+    expected = sum(plain.loss(tuple(vectors[..., :m] for vectors in embeddings), rows).item() for m in (32, 8, 4))
+    assert cut.total_loss(embeddings, rows).item() == pytest.approx(expected, rel=1e-12)
+    assert plain.total_loss(embeddings, rows).item() == plain.loss(embeddings, rows).item()
     assert cut.finished().dimensions == (32, 8, 4)
     assert plain.finished().dimensions == ()  # this training was not for them
 

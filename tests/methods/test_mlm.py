@@ -81,7 +81,7 @@ def test_the_shares_in_the_long_run(mlm_folder, mask, replace):
 def test_a_sentence_of_one_to_three_words_has_one_place(method):
     sentences = ["a", "a a", "a a a"]
     ids = method.encoder.tokenize(sentences)
-    assert [len(one) for one in ids] == [3, 4, 5]  # with [CLS] and [SEP]
+    assert [len(row) for row in ids] == [3, 4, 5]  # with [CLS] and [SEP]
     _, places = method.chosen(texts_batch(sentences), ids)
     assert [len(at) for at in places] == [1, 1, 1]
 
@@ -187,7 +187,7 @@ def test_the_loss_is_at_chosen_places_only(method, monkeypatch):
 
     # with other labels at places that were not chosen, nothing changes; at a chosen one, it does
     def loss_with(sentence, place):
-        other = [list(one) for one in ids]
+        other = [list(row) for row in ids]
         other[sentence][place] = (other[sentence][place] + 1) % 100
         monkeypatch.setattr(method.encoder, "tokenize", lambda texts: other)
         monkeypatch.setattr(method, "chosen", lambda batch, given: (inputs, places))

@@ -43,11 +43,11 @@ def test_the_loss_equals_the_formula(encoder, teacher, unit_length):
     total = 0.0
     with torch.no_grad():
         for s, t in zip(SENTENCES, OTHERS, strict=True):
-            wanted = model([model.tokenize([s])[0]])[0].numpy()
+            target = model([model.tokenize([s])[0]])[0].numpy()
             for text in (s, t):
                 vector = encoder([encoder.tokenize([text])[0]], raw=True)[0].numpy()
                 vector = vector / np.sqrt(vector @ vector) if unit_length else vector
-                total += sum((a - b) ** 2 for a, b in zip(vector, wanted, strict=True))
+                total += sum((a - b) ** 2 for a, b in zip(vector, target, strict=True))
     expected = total / 2 / len(SENTENCES) / 12
     assert method.loss(method.embed(batch), batch).item() == pytest.approx(expected, rel=1e-9)
 
@@ -56,11 +56,11 @@ def test_single_texts_are_encoded_once(encoder, teacher):
     name = teacher(True)
     method = build(encoder, source=name, head="linear").double().eval()
     batch = Batch({"text": SENTENCES}, np.arange(8), np.arange(8), (0, 0))
-    student, wanted = method.embed(batch)
-    assert student.shape == wanted.shape == (8, 12)
+    student, target = method.embed(batch)
+    assert student.shape == target.shape == (8, 12)
     paired = pairs_batch(SENTENCES, SENTENCES)
     expected = method.loss(method.embed(paired), paired).item()
-    assert method.loss((student, wanted), batch).item() == pytest.approx(expected, rel=1e-9)
+    assert method.loss((student, target), batch).item() == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_gradient_reaches_the_student_alone(encoder, teacher):
@@ -92,8 +92,8 @@ def test_it_learns_and_the_teacher_does_not(encoder, teacher, tmp_path):
 
 def test_the_start_is_its_own_teacher_and_widths_must_agree(encoder, teacher):
     method = build(encoder).eval()
-    found = method.embed(pairs_batch(SENTENCES, SENTENCES))
-    assert method.loss(found, pairs_batch(SENTENCES, SENTENCES)).item() == pytest.approx(0, abs=1e-12)
+    embeddings = method.embed(pairs_batch(SENTENCES, SENTENCES))
+    assert method.loss(embeddings, pairs_batch(SENTENCES, SENTENCES)).item() == pytest.approx(0, abs=1e-12)
     with pytest.raises(InputError, match="Set head: linear"):
         build(encoder, source=teacher(True))
 

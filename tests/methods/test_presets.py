@@ -64,8 +64,8 @@ def test_presets_that_cannot_be_used_are_refused(presets, problem, monkeypatch):
 
 def test_presets_lie_beside_the_method(tmp_path):
     (tmp_path / "mine.yaml").write_text("default: &a {epochs: 2, batch: 8}\npaper: {<<: *a, batch: 16}\n", "utf-8")
-    found = read_presets(str(tmp_path / "mine.py"))
-    assert found == {"default": {"epochs": 2, "batch": 8}, "paper": {"epochs": 2, "batch": 16}}
+    presets = read_presets(str(tmp_path / "mine.py"))
+    assert presets == {"default": {"epochs": 2, "batch": 8}, "paper": {"epochs": 2, "batch": 16}}
 
 
 @pytest.mark.parametrize(("name", "preset"), CASES)
@@ -75,9 +75,9 @@ def test_every_key_of_a_preset_is_a_field_of_exactly_one_part_and_valid(name, pr
     for key in values:
         assert sum(key in part for part in parts) == 1, key
     for kind, fields in ((method.Options, parts[0]), (Settings, parts[1])):
-        given = {key: value for key, value in values.items() if key in fields}
-        made = kind(**given)
-        assert made.model_dump(mode="json", include=set(given)) == given
+        own = {key: value for key, value in values.items() if key in fields}
+        made = kind(**own)
+        assert made.model_dump(mode="json", include=set(own)) == own
     assert not parts[0] & parts[1]
 
 

@@ -39,7 +39,7 @@ def test_an_empty_queue_gives_no_negatives_and_its_state_comes_back():
     queue.enqueue(p, torch.arange(3)[:, None])
     other = Queue(5, 4, keys=1)
     other.load_state_dict(queue.state_dict())
-    assert [one.tolist() for one in other.entries()] == [one.tolist() for one in queue.entries()]
+    assert [tensor.tolist() for tensor in other.entries()] == [tensor.tolist() for tensor in queue.entries()]
     assert len(other) == 3
 
 

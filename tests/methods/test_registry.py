@@ -41,11 +41,11 @@ def install(folder: Path, package: str, code: str, entry_points: str) -> None:
 def site(tmp_path, monkeypatch):
     """A folder on the path in which packages are found; before and after, the methods are looked for anew."""
     monkeypatch.syspath_prepend(tmp_path)
-    for found in (offers, load):
-        found.cache_clear()
+    for cached in (offers, load):
+        cached.cache_clear()
     yield tmp_path
-    for found in (offers, load):
-        found.cache_clear()
+    for cached in (offers, load):
+        cached.cache_clear()
     for name in ("mypackage", "one", "two"):
         sys.modules.pop(name, None)
 

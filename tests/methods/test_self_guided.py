@@ -38,9 +38,9 @@ def expected_loss(method, folder, batch, chosen=None, skip=oracles.nobody):
     ]
     if options.objective == "opt3":
         return oracles.opt3(c, h, options.temperature, skip)
-    one = [own[k] for own, k in zip(h, chosen, strict=True)]
+    guides = [own[k] for own, k in zip(h, chosen, strict=True)]
     oracle = {"sg": oracles.nt_xent, "opt1": oracles.opt1, "opt2": oracles.info_nce}[options.objective]
-    return oracle(c, one, options.temperature, skip)
+    return oracle(c, guides, options.temperature, skip)
 
 
 # Every objective with one pooling and one choice of layers; `make faults` has every combination.

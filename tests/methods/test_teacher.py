@@ -46,7 +46,7 @@ def test_scores_are_those_of_the_sampled_negatives(method, teacher, data, tmp_pa
         sampled = method.sampled(batch)
         expected = slowly(batch, sampled, teacher)
         assert [len([text for text in row if text]) for row in sampled] == [
-            min(2, len(given)) for given in batch.texts["negatives"]
+            min(2, len(negatives)) for negatives in batch.texts["negatives"]
         ]
         computed = method.teacher_scores(batch, torch.zeros(0))
         np.testing.assert_allclose(computed, expected, atol=1e-5)
@@ -62,7 +62,9 @@ def test_a_part_of_a_batch_has_the_same_scores(method, data, tmp_path):
     whole = method.teacher_scores(batch, torch.zeros(0, dtype=torch.float64))
     parts = [method.teacher_scores(batch.part(start, start + 3), whole) for start in (0, 3, 6)]
     torch.testing.assert_close(torch.cat(parts), whole, rtol=0, atol=0, equal_nan=True)
-    vectors = [torch.cat(some) for some in zip(*(method.embed(batch.part(at, at + 4)) for at in (0, 4)), strict=True)]
+    vectors = [
+        torch.cat(halves) for halves in zip(*(method.embed(batch.part(at, at + 4)) for at in (0, 4)), strict=True)
+    ]
     for one, other in zip(vectors, method.embed(batch), strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 

@@ -75,15 +75,15 @@ def test_deletion_leaves_special_tokens_and_at_least_one_other(encoder):
     method = build(encoder)
     batch = texts_batch(key=(1, 5))
     x = encoder.tokenize(batch.first)
-    found = method.noisy(batch, x)
+    kept = method.noisy(batch, x)
     specials = set(encoder.tokens.tokenizer.all_special_ids)
-    for ids, left in zip(x, found, strict=True):
+    for ids, left in zip(x, kept, strict=True):
         assert (left[0], left[-1]) == (ids[0], ids[-1])
         assert set(left) - specials
         rest = iter(ids)
         assert all(token in rest for token in left)  # in their order
-    assert method.noisy(batch.part(2, 5), x[2:5]) == found[2:5]  # whatever the chunks
-    assert method.noisy(texts_batch(key=(1, 6)), x) != found
+    assert method.noisy(batch.part(2, 5), x[2:5]) == kept[2:5]  # whatever the chunks
+    assert method.noisy(texts_batch(key=(1, 6)), x) != kept
     assert [len(left) for left in build(encoder, deletion=1).noisy(batch, x)] == [3] * 8
     assert build(encoder, deletion=0).noisy(batch, x) == x
 

@@ -119,16 +119,16 @@ def assert_as_if_never_killed(whole: Path, killed: Path) -> None:
 
 def checkpoints(folder: Path) -> dict[str, object]:
     """The files of the checkpoints; of the facts all but the time that the run took, and the hash over it."""
-    found: dict[str, object] = {}
+    contents: dict[str, object] = {}
     for path in folder.glob("checkpoints/[!.]*/*"):
-        found[f"{path.parent.name}/{path.name}"] = path.read_bytes()
+        contents[f"{path.parent.name}/{path.name}"] = path.read_bytes()
         if path.suffix == ".json":
             facts = json.loads(path.read_text("utf-8"))
             del facts["seconds"], facts["sha256"]["checkpoint.json"]
-            found[f"{path.parent.name}/{path.name}"] = facts
-    assert {path.rpartition("/")[2] for path in found} == {
+            contents[f"{path.parent.name}/{path.name}"] = facts
+    assert {path.rpartition("/")[2] for path in contents} == {
         "state.safetensors",
         "optimizer.safetensors",
         "checkpoint.json",
     }
-    return found
+    return contents

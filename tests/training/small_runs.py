@@ -158,19 +158,19 @@ def gradients(method: Method) -> torch.Tensor:
     return torch.cat([torch.zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in learning])
 
 
-def far(found: torch.Tensor, expected: torch.Tensor) -> float:
+def far(tensor: torch.Tensor, expected: torch.Tensor) -> float:
     """The relative distance of two gradients."""
-    return float((found - expected).norm() / expected.norm())
+    return float((tensor - expected).norm() / expected.norm())
 
 
 def state(method: Method) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone() for name, tensor in method.state_dict().items()}
 
 
-def unequal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> list[str]:
+def unequal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> list[str]:
     """The names of tensors that are not bit for bit the same."""
-    assert one.keys() == other.keys()
-    return [name for name in one if not torch.equal(one[name], other[name])]
+    assert first.keys() == second.keys()
+    return [name for name in first if not torch.equal(first[name], second[name])]
 
 
 def similarity(encoder: Encoder) -> float:

@@ -41,13 +41,13 @@ def test_the_changing_state_comes_back_bit_for_bit(case, bert, tmp_path):
     other = build(case, bert, seed=8)
     if not any(name.startswith(("guide", "start")) for name, _ in other.named_parameters()):
         assert unequal(state(method), state(other)) != []
-    found = newest_checkpoint(tmp_path, pytest.fail)
-    assert found.facts["floats"] == [0.1, 1e-300]
-    load_changing_state(other, found.state)
+    checkpoint = newest_checkpoint(tmp_path, pytest.fail)
+    assert checkpoint.facts["floats"] == [0.1, 1e-300]
+    load_changing_state(other, checkpoint.state)
     assert unequal(state(method), state(other)) == []
     assert [p.data_ptr() for p in method.parameters()] == tied  # nothing was replaced
     frozen = {name for name in state(method) if name.split(".")[0] in method.frozen}
-    assert not frozen & found.state.keys()
+    assert not frozen & checkpoint.state.keys()
 
 
 def test_the_frozen_hash_is_of_every_bit(bert):
@@ -82,9 +82,9 @@ def test_a_damaged_checkpoint_is_passed_over(file, damage, tmp_path):
         write_checkpoint(tmp_path, checkpoint(step))
     damage(tmp_path / "step-00000020" / file)
     told = []
-    found = newest_checkpoint(tmp_path, told.append)
-    assert found.facts["step"] == 10
-    assert torch.equal(found.state["w"], torch.full((64,), 10.0))
+    newest = newest_checkpoint(tmp_path, told.append)
+    assert newest.facts["step"] == 10
+    assert torch.equal(newest.state["w"], torch.full((64,), 10.0))
     assert len(told) == 1
     assert told[0].startswith("step-00000020 is damaged")
     assert "going back" in told[0]
@@ -118,9 +118,9 @@ def test_a_damaged_best_makes_its_checkpoints_damaged(damage, tmp_path):
     write_checkpoint(tmp_path, checkpoint(20, best_at(tmp_path, 15)))
     damage(tmp_path / "best-00000015.safetensors")
     told = []
-    found = newest_checkpoint(tmp_path, told.append)
-    assert found.facts["step"] == 10
-    assert torch.equal(read_best(tmp_path, found.facts["best"]["weights"])["w"], torch.full((9,), 5.0))
+    newest = newest_checkpoint(tmp_path, told.append)
+    assert newest.facts["step"] == 10
+    assert torch.equal(read_best(tmp_path, newest.facts["best"]["weights"])["w"], torch.full((9,), 5.0))
     assert len(told) == 1
 
 

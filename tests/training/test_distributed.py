@@ -36,9 +36,9 @@ CHUNKS = (None, 3)  # 3 of 4 rows leave a rest of 1
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
 
 
 def wait_for(children):
@@ -66,8 +66,8 @@ def in_two_processes(work, folder):
         try:
             os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
             os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-            for one in (AcceleratorState, PartialState, GradientState):
-                one._reset_state()
+            for state in (AcceleratorState, PartialState, GradientState):
+                state._reset_state()
             accelerator = Accelerator(cpu=True)
             assert (accelerator.num_processes, accelerator.process_index) == (2, rank)
             torch.save(work(accelerator), folder / f"{rank}.pt")
@@ -89,7 +89,7 @@ def pair_gradients(bert, tmp_path):
     def of(case):
         def work(accelerator):
             torch.set_num_threads(1)
-            found = {}
+            results = {}
             for chunk in CHUNKS:
                 method = nudge(build(case, bert, dropout=0.0))
                 batch = Batches(data_for(case), 8, seed=5).batch(0)
@@ -97,8 +97,8 @@ def pair_gradients(bert, tmp_path):
                 average_gradients(method, accelerator)
                 none = [name for name, p in method.named_parameters() if p.grad is None]
                 buffers = {name: buffer.clone() for name, buffer in method.named_buffers()}
-                found[chunk] = (loss, gradients(method), buffers, none)
-            return found
+                results[chunk] = (loss, gradients(method), buffers, none)
+            return results
 
         return in_two_processes(work, tmp_path)
 
@@ -150,10 +150,10 @@ def test_a_whole_run_of_two_is_that_of_one(case, pair_run, bert, tmp_path):
     train(method, data_for(case), settings(weight_decay=0.1), seed=5, folder=tmp_path / "one", selection=selection)
     lines, expected = journal(folder), journal(tmp_path / "one")
     assert [set(line) for line in lines] == [set(line) for line in expected]  # written once
-    for line, wanted in zip(lines, expected, strict=True):
+    for line, expected_line in zip(lines, expected, strict=True):
         for name in line.keys() & {"step", "loss", "gradient_norm", "masked", "mean_cosine"}:
             # Steps add up what rounding makes of two orders of summation; the gradients themselves are compared above.
-            assert line[name] == pytest.approx(wanted[name], rel=0.1, abs=1e-3), name
+            assert line[name] == pytest.approx(expected_line[name], rel=0.1, abs=1e-3), name
     saved = sorted(path.name for path in (folder / "checkpoints").glob("step-*"))
     assert saved == ["step-00000006", "step-00000007"]
     if case == "cross-lingual":

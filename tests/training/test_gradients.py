@@ -28,8 +28,8 @@ def test_without_dropout_any_chunk_gives_the_gradient_of_the_whole(case, bert, a
     assert expected.norm() > 0
     for chunk in (None, 100, 3, 1):  # 3 leaves a rest of 2
         method.zero_grad()
-        found = add_gradients(method, batch, accelerator, chunk)
-        assert found == pytest.approx(loss.item(), rel=1e-5)
+        added = add_gradients(method, batch, accelerator, chunk)
+        assert added == pytest.approx(loss.item(), rel=1e-5)
         assert far(gradients(method), expected) < 1e-5, chunk
 
 
@@ -43,8 +43,8 @@ def test_with_dropout_chunks_are_replayed_under_the_same_masks(case, chunk, bert
     for number, start in enumerate(range(0, len(batch), size)):
         state = np.random.SeedSequence([*batch.key, 1, number]).generate_state(1, np.uint64)
         torch.manual_seed(int(state[0]))
-        one = batch.part(start, start + size)
-        parts.append(method.summed_loss(one) if isinstance(method, TokenMethod) else method.embed(one))
+        part = batch.part(start, start + size)
+        parts.append(method.summed_loss(part) if isinstance(method, TokenMethod) else method.embed(part))
     if isinstance(method, TokenMethod):
         loss = torch.stack(parts).sum() / method.weight(batch)
     else:
@@ -58,14 +58,14 @@ def test_with_dropout_chunks_are_replayed_under_the_same_masks(case, chunk, bert
 
 
 def test_dropout_is_on_and_differs_between_steps_and_chunks(bert, accelerator):
-    method, found = build("simcse", bert, dropout=0.3), []
+    method, kept = build("simcse", bert, dropout=0.3), []
     for number, chunk in [(0, None), (0, None), (0, 4), (1, None)]:
         method.zero_grad()
         add_gradients(method, batch_of("simcse", number), accelerator, chunk)
-        found.append(gradients(method))
-    assert torch.equal(found[0], found[1])
-    assert far(found[2], found[0]) > 1e-2
-    assert far(found[3], found[0]) > 1e-2
+        kept.append(gradients(method))
+    assert torch.equal(kept[0], kept[1])
+    assert far(kept[2], kept[0]) > 1e-2
+    assert far(kept[3], kept[0]) > 1e-2
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -85,16 +85,16 @@ def test_batch_norm_sees_the_whole_batch_once(depth, bert, accelerator):
 
 @pytest.mark.parametrize("case", ["self-guided", "bootstrapped", "mlm"])
 def test_accumulated_batches_are_averaged(case, bert, accelerator):
-    method, each = nudge(build(case, bert, dropout=0.0)), []
+    method, both = nudge(build(case, bert, dropout=0.0)), []
     batches = [batch_of(case, number) for number in (0, 1)]
     for batch in batches:
         method.zero_grad()
         whole_loss(method, batch).backward()
-        each.append(gradients(method))
+        both.append(gradients(method))
     method.zero_grad()
     for batch in batches:
         add_gradients(method, batch, accelerator, 3, factor=1 / 2)
-    assert far(gradients(method), (each[0] + each[1]) / 2) < 1e-4  # large parts of the two cancel each other
+    assert far(gradients(method), (both[0] + both[1]) / 2) < 1e-4  # large parts of the two cancel each other
 
 
 def test_frozen_vectors_get_no_gradient(bert, accelerator):

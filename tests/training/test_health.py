@@ -38,32 +38,32 @@ def slow_gauges(vectors):
 @pytest.mark.parametrize("shape", [(2, 3), (20, 5), (6, 16)])
 def test_gauges_against_their_definitions(shape):
     vectors = np.random.default_rng(0).normal(size=shape) + 0.5
-    found, expected = gauge(vectors.astype(np.float32)), slow_gauges(vectors)
-    assert found.to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
+    gauges, expected = gauge(vectors.astype(np.float32)), slow_gauges(vectors)
+    assert gauges.to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
 
 
 def test_gauges_of_equal_vectors():
-    found = gauge(np.tile(np.float32([3, 4, 0]), (10, 1)))
-    assert found.mean_cosine == pytest.approx(1)
-    assert found.deviation == pytest.approx(0, abs=1e-6)
-    assert found.uniformity == pytest.approx(0, abs=1e-6)
-    assert found.effective_rank < 2
+    gauges = gauge(np.tile(np.float32([3, 4, 0]), (10, 1)))
+    assert gauges.mean_cosine == pytest.approx(1)
+    assert gauges.deviation == pytest.approx(0, abs=1e-6)
+    assert gauges.uniformity == pytest.approx(0, abs=1e-6)
+    assert gauges.effective_rank < 2
 
 
 def test_gauges_of_orthogonal_vectors():
     """n unit vectors at right angles: centred, they span n - 1 directions alike; squared distances are 2."""
     n = 8
-    found = gauge(5 * np.eye(n, dtype=np.float32))
-    assert found.mean_cosine == pytest.approx(0)
-    assert found.effective_rank == pytest.approx(n - 1)
-    assert found.uniformity == pytest.approx(-4)
-    assert found.deviation == pytest.approx(math.sqrt(n) * math.sqrt(1 / n - 1 / n**2))
+    gauges = gauge(5 * np.eye(n, dtype=np.float32))
+    assert gauges.mean_cosine == pytest.approx(0)
+    assert gauges.effective_rank == pytest.approx(n - 1)
+    assert gauges.uniformity == pytest.approx(-4)
+    assert gauges.deviation == pytest.approx(math.sqrt(n) * math.sqrt(1 / n - 1 / n**2))
 
 
 def test_gauges_of_two_opposite_directions():
-    found = gauge(np.float32([[1, 0], [-1, 0]] * 4))
-    assert found.effective_rank == pytest.approx(1)
-    assert found.mean_cosine == pytest.approx((12 * 1 - 16 * 1) / 28)
+    gauges = gauge(np.float32([[1, 0], [-1, 0]] * 4))
+    assert gauges.effective_rank == pytest.approx(1)
+    assert gauges.mean_cosine == pytest.approx((12 * 1 - 16 * 1) / 28)
 
 
 def test_zero_vectors_have_gauges():
@@ -150,8 +150,8 @@ def spoiling(part, step):
             self.steps = getattr(self, "steps", 0) + 1
 
         def loss(self, embeddings, batch):
-            found = super().loss(embeddings, batch)
-            return found * float("nan") if getattr(self, "steps", 0) == step else found
+            loss = super().loss(embeddings, batch)
+            return loss * float("nan") if getattr(self, "steps", 0) == step else loss
 
     part.__class__ = Spoilt
     return part

@@ -20,8 +20,8 @@ HAND = {
 
 @pytest.mark.parametrize("schedule", HAND)
 def test_rates_by_hand(schedule):
-    found = [rate(schedule, step, 10, 0.4, decay=0.3) for step in range(10)]
-    assert found == pytest.approx(HAND[schedule])
+    rates = [rate(schedule, step, 10, 0.4, decay=0.3) for step in range(10)]
+    assert rates == pytest.approx(HAND[schedule])
 
 
 @pytest.mark.parametrize("schedule", HAND)
@@ -53,5 +53,5 @@ def test_a_longer_run_has_the_rates_of_a_shorter_one_until_its_decay():
 
 def test_the_decay_factor_of_t5x():
     # min(step / warmup, 1 + factor * (warmup - step)) with 4 steps of warm-up, never below 0
-    found = [rate("linear", step, 10, 0.4, decay_factor=0.25) for step in range(10)]
-    assert found == pytest.approx([0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25, 0, 0])
+    rates = [rate("linear", step, 10, 0.4, decay_factor=0.25) for step in range(10)]
+    assert rates == pytest.approx([0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25, 0, 0])

@@ -86,6 +86,6 @@ def test_scoring_sees_the_encoder_without_dropout(bert, tmp_path):
 
     method = build("simcse", bert, dropout=0.5)
     train(method, data_for("simcse"), settings(), seed=1, folder=tmp_path, selection=Selection(score, every=4))
-    assert all((one == other).all() for one, other in zip(vectors[::2], vectors[1::2], strict=True))
+    assert all((first == other).all() for first, other in zip(vectors[::2], vectors[1::2], strict=True))
     assert not method.training
     assert torch.isfinite(torch.tensor(vectors[-1])).all()

@@ -14,11 +14,11 @@ def kept(folder):
 
 def test_they_are_the_encoder_at_their_steps(bert, tmp_path):
     method, _ = run("cross-lingual", bert, tmp_path / "run", snapshots=3)
-    found = kept(tmp_path / "run")
-    assert list(found) == [f"step-{step:08d}" for step in (0, 3, 6, 8)]  # the start, every third, the end
-    assert unequal(found["step-00000000"], state(Encoder.load(bert))) == []
-    assert unequal(found["step-00000008"], state(method.encoder)) == []
-    assert unequal(found["step-00000003"], found["step-00000006"]) != []
+    snapshots = kept(tmp_path / "run")
+    assert list(snapshots) == [f"step-{step:08d}" for step in (0, 3, 6, 8)]  # the start, every third, the end
+    assert unequal(snapshots["step-00000000"], state(Encoder.load(bert))) == []
+    assert unequal(snapshots["step-00000008"], state(method.encoder)) == []
+    assert unequal(snapshots["step-00000003"], snapshots["step-00000006"]) != []
     plain, _ = run("cross-lingual", bert, tmp_path / "plain")
     assert not (tmp_path / "plain/snapshots").exists()
     assert unequal(state(plain), state(method)) == []  # they change no number

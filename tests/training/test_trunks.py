@@ -41,9 +41,9 @@ def test_a_run_out_of_time_goes_on_with_a_shorter_length(bert, tmp_path):
     with pytest.raises(OutOfTime) as late:
         run("simcse", bert, tmp_path / "slow", 400, tmp_path / "trunk", limit=0.0)
     assert late.value.step == FEWEST_STEPS == 2
-    found, outcome = run("simcse", bert, tmp_path / "shorter", 3, tmp_path / "trunk", limit=0.0)
+    ended, outcome = run("simcse", bert, tmp_path / "shorter", 3, tmp_path / "trunk", limit=0.0)
     assert (outcome.steps, outcome.continued_at) == (3, 2)
-    assert unequal(found, run("simcse", bert, tmp_path / "alone", 3)[0]) == []
+    assert unequal(ended, run("simcse", bert, tmp_path / "alone", 3)[0]) == []
 
 
 def test_a_continued_run_that_died_resumes_from_its_own_checkpoint(bert, tmp_path, monkeypatch):

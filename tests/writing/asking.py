@@ -15,10 +15,10 @@ class Request:
 
 
 def texts_for(writer: Writer, requests: Sequence[Request], wording: Wording | None = None) -> list[str]:
-    found = {}
+    texts = {}
     for kind in NLI_KINDS:
-        places = [place for place, one in enumerate(requests) if one.kind == kind]
+        places = [place for place, request in enumerate(requests) if request.kind == kind]
         sources = [SourceText(requests[at].source, requests[at].text, requests[at].candidate) for at in places]
         written = writer.write(sources, kind, (wording or Wording()).prompt(kind))
-        found |= dict(zip(places, (one.text for one in written), strict=True))
-    return [found[place] for place in range(len(requests))]
+        texts |= dict(zip(places, (answer.text for answer in written), strict=True))
+    return [texts[place] for place in range(len(requests))]

@@ -47,7 +47,7 @@ def default_text(body: dict[str, Any]) -> str:
 
 
 def tokens_of(body: dict[str, Any]) -> tuple[int, int]:
-    read = sum(len(one["content"].split()) for one in body["messages"])
+    read = sum(len(message["content"].split()) for message in body["messages"])
     return read, min(body["max_tokens"], 7)
 
 

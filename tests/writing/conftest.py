@@ -59,5 +59,7 @@ def asked():
 @pytest.fixture(scope="session")
 def pairs():
     """Premises with hypotheses that follow, or contradict them, or are empty."""
-    rows = [(anchor, one) for anchor, positive, (negative,) in TRIPLETS[::12] for one in (positive, negative)]
+    rows = [
+        (anchor, hypothesis) for anchor, positive, (negative,) in TRIPLETS[::12] for hypothesis in (positive, negative)
+    ]
     return [*rows, ("", ""), (" ".join(anchor for anchor, _, _ in TRIPLETS[:30]), "a man sleeps")]

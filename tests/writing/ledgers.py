@@ -25,14 +25,14 @@ class Hashes:
     name = "hashes"
 
     def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
-        return [Written(self._text(one, kind)) for one in sources]
+        return [Written(self._text(source, kind)) for source in sources]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         return np.array([int.from_bytes(digest(*pair)[:4]) / 2**32 for pair in pairs])
 
-    def _text(self, one: SourceText, kind: Kind) -> str:
-        number = digest(one.row, kind, one.candidate)[0]
-        return {0: "", 1: one.text.upper()}.get(number % 16, f"{kind} {number % 64} of {one.text}")
+    def _text(self, source: SourceText, kind: Kind) -> str:
+        number = digest(source.row, kind, source.candidate)[0]
+        return {0: "", 1: source.text.upper()}.get(number % 16, f"{kind} {number % 64} of {source.text}")
 
 
 def digest(*parts: object) -> bytes:
@@ -52,9 +52,9 @@ def plan_of(texts: Dataset, /, **changes: object) -> LedgerPlan:
 
 def fill(ledger: Ledger, raw: Dataset, rows: int | None = None) -> None:
     """What a run does, without a model."""
-    wanted = len(raw) if rows is None else rows
-    for number in ledger.missing(wanted):
-        span = ledger.span(number, wanted)
+    count = len(raw) if rows is None else rows
+    for number in ledger.missing(count):
+        span = ledger.span(number, count)
         ledger.write(number, make_block(ledger.plan, span, raw.take(span)["text"], Hashes()))
 
 

@@ -87,8 +87,8 @@ def in_steps(values):
     return torch.round(values / step), step
 
 
-def int8_product(weights, step, given):
-    inputs, input_step = in_steps(given)
+def int8_product(weights, step, inputs):
+    inputs, input_step = in_steps(inputs)
     products = (inputs[..., None, :] + 128) * weights  # inputs without sign, as these kernels want them
     sums = products.unflatten(-1, (-1, 2)).sum(-1).clamp(-(2**15), 2**15 - 1).sum(-1)
     return (sums - 128 * weights.sum(-1)) * input_step * step[:, 0]
@@ -97,12 +97,14 @@ def int8_product(weights, step, given):
 def slow_losses(model, batch):
     """(summed cross-entropy, tokens, first logits) of every instance, one at a time, in float64."""
     big = model.model.double().eval()
-    found = []
-    for one in instances(model, batch):
-        start = torch.tensor([[model.start, *one.target[:-1]]])
+    losses = []
+    for instance in instances(model, batch):
+        start = torch.tensor([[model.start, *instance.target[:-1]]])
         with torch.no_grad():
-            logits = big(input_ids=torch.tensor([one.source]), decoder_input_ids=start).logits[0]
+            logits = big(input_ids=torch.tensor([instance.source]), decoder_input_ids=start).logits[0]
         chances = logits.log_softmax(dim=-1)
-        found.append((-sum(float(chances[at, token]) for at, token in enumerate(one.target)), one, logits[0]))
+        losses.append(
+            (-sum(float(chances[at, token]) for at, token in enumerate(instance.target)), instance, logits[0])
+        )
     model.model.float()
-    return found
+    return losses

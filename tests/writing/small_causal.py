@@ -37,7 +37,7 @@ def build_small_causal(folder: Path, family: str = "llama", **changes: object) -
 def _tokenizer() -> PreTrainedTokenizerFast:
     texts = [text for anchor, positive, (negative,) in TRIPLETS for text in (anchor, positive, negative)]
     words = [part for one in (Wording(), SHORT, shown_judgements()) for part in (*one.entailment, *one.judge)]
-    prompts = [part for of_kind in prompts_for(KINDS, None).values() for one in of_kind for part in one.around]
+    prompts = [part for styles in prompts_for(KINDS, None).values() for one in styles for part in one.around]
     plain = Tokenizer(models.BPE())
     plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     plain.decoder = decoders.ByteLevel()

@@ -25,12 +25,12 @@ def triplets(rows: int | None = None) -> Dataset:
 
 
 def labelled(rows: int | None = None) -> Dataset:
-    found = [
+    labelled_rows = [
         (anchor, hypothesis, label)
         for anchor, positive, (negative,) in TRIPLETS[:rows]
         for hypothesis, label in ((positive, "entailment"), (negative, "contradiction"), (anchor, "neutral"))
     ]
-    return build_dataset(Shape.NLI, found, "nli.tsv")
+    return build_dataset(Shape.NLI, labelled_rows, "nli.tsv")
 
 
 def build_small_t5(folder: Path, width: int = 32) -> Path:

@@ -39,22 +39,22 @@ def causal_mask(length):
 @pytest.mark.parametrize(("heads", "shared"), [(6, 2), (4, 1), (3, 3)])
 def test_it_is_attention_with_repeated_keys(heads, shared, length):
     layer = Layer(heads // shared).eval()
-    given = (layer, *states(heads, shared, length), causal_mask(length))
-    expected, _ = sdpa_attention_forward(*given, scaling=0.3)
-    found, _ = grouped_attention(*given, scaling=0.3)
-    assert found.shape == (ROWS, length, heads, WIDTH)
-    torch.testing.assert_close(found, expected)
+    inputs = (layer, *states(heads, shared, length), causal_mask(length))
+    expected, _ = sdpa_attention_forward(*inputs, scaling=0.3)
+    attended, _ = grouped_attention(*inputs, scaling=0.3)
+    assert attended.shape == (ROWS, length, heads, WIDTH)
+    torch.testing.assert_close(attended, expected)
 
 
 def test_without_a_mask_it_is_causal():
     query, _, _ = states(6, 2, KEYS)
     _, key, value = states(6, 2, KEYS)
     layer = Layer(3).eval()
-    found, _ = grouped_attention(layer, query, key, value, None)
+    attended, _ = grouped_attention(layer, query, key, value, None)
     expected, _ = grouped_attention(
         layer, query, key, value, torch.ones(KEYS, KEYS, dtype=torch.bool).tril()[None, None]
     )
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(attended, expected)
 
 
 def test_causal_models_use_it_and_their_files_do_not_say_so(tmp_path):

@@ -60,8 +60,8 @@ def slowly_written(model, source, kind, prompt, sampling):
 def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
     model = Causal.load(build_small_causal(tmp_path / "model", family)).eval()
     written = TransformersWriter(model, sampling, batch=3).write(SOURCES[:4], "query", QUESTION)
-    wanted = [slowly_written(model, source, "query", QUESTION, sampling) for source in SOURCES[:4]]
-    assert [dataclasses.astuple(one) for one in written] == wanted
+    expected = [slowly_written(model, source, "query", QUESTION, sampling) for source in SOURCES[:4]]
+    assert [dataclasses.astuple(one) for one in written] == expected
 
 
 def test_rows_of_very_different_lengths_are_read_apart_and_written_together(causal):
@@ -71,11 +71,11 @@ def test_rows_of_very_different_lengths_are_read_apart_and_written_together(caus
     ]
     sampling = Sampling(length=6, temperature=1.5)
     written = TransformersWriter(causal, sampling, batch=8).write(sources, "query", QUESTION)
-    read = [one.tokens_read for one in written]
+    read = [answer.tokens_read for answer in written]
     assert max(read) - min(read) > 200
-    for source, one in zip(sources, written, strict=True):
+    for source, answer in zip(sources, written, strict=True):
         cut = dataclasses.replace(source, text=causal.tokenizer.decode(causal.sentences([source.text])[0][:256]))
-        assert dataclasses.astuple(one) == slowly_written(causal, cut, "query", QUESTION, sampling)
+        assert dataclasses.astuple(answer) == slowly_written(causal, cut, "query", QUESTION, sampling)
 
 
 def test_some_texts_end_and_leave_the_batch(causal):
@@ -89,7 +89,7 @@ def test_some_texts_end_and_leave_the_batch(causal):
 def test_batches_order_and_prompts_before_do_not_matter(causal):
     writer = TransformersWriter(causal, SAMPLING, batch=16)
     texts = writer.write(SOURCES, "query", QUESTION)
-    assert len({one.text for one in texts}) > 5
+    assert len({answer.text for answer in texts}) > 5
     writer.write(SOURCES, "query", KEYWORDS)  # another shared beginning
     assert writer.write(SOURCES, "query", QUESTION) == texts
     assert TransformersWriter(causal, SAMPLING, batch=1).write(SOURCES[::-1], "query", QUESTION) == texts[::-1]
@@ -132,30 +132,30 @@ def test_verdicts_are_the_softmax_over_two_words(causal):
 
 def test_only_target_tokens_count_in_the_loss(causal):
     batch = Batches(triplets(), 3, seed=1).batch(0)
-    some = instances(causal, batch)
-    assert len(some) == 12
-    found = [
-        (one, loss.item(), first)
-        for group, each, first in losses(causal, some)
-        for one, loss, first in zip(group, each, first, strict=True)
+    rows = instances(causal, batch)
+    assert len(rows) == 12
+    instance_losses = [
+        (instance, loss.item(), first)
+        for group, of_group, first in losses(causal, rows)
+        for instance, loss, first in zip(group, of_group, first, strict=True)
     ]
     big = causal.model.double()
-    for one, loss, first in found:
+    for instance, loss, first in instance_losses:
         with torch.no_grad():
-            logits = big(input_ids=torch.tensor([[*one.source, *one.target]])).logits[0].log_softmax(-1)
-        start = len(one.source) - 1
+            logits = big(input_ids=torch.tensor([[*instance.source, *instance.target]])).logits[0].log_softmax(-1)
+        start = len(instance.source) - 1
         assert loss == pytest.approx(
-            -sum(float(logits[start + at, token]) for at, token in enumerate(one.target)), rel=1e-4
+            -sum(float(logits[start + at, token]) for at, token in enumerate(instance.target)), rel=1e-4
         )
         np.testing.assert_allclose(first.log_softmax(-1).detach(), logits[start], atol=1e-3)
     causal.model.float()
 
 
 def test_targets_follow_the_prompt_after_a_space(causal):
-    one, *_ = instances(causal, Batches(triplets(), 1, seed=1).batch(0))
-    assert one.target[-1] == causal.end
-    assert causal.tokenizer.decode(one.target[:-1]).startswith(" ")
-    assert not causal.tokenizer.decode(one.source).endswith(" ")
+    instance, *_ = instances(causal, Batches(triplets(), 1, seed=1).batch(0))
+    assert instance.target[-1] == causal.end
+    assert causal.tokenizer.decode(instance.target[:-1]).startswith(" ")
+    assert not causal.tokenizer.decode(instance.source).endswith(" ")
 
 
 def test_a_saved_model_writes_the_same_and_knows_what_it_learned(folder, tmp_path):

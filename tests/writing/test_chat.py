@@ -45,10 +45,10 @@ def client():
 )
 def test_a_fault_is_tried_again_until_the_answer_comes(fault, client):
     with chat_server(faults=[fault, fault]) as server:
-        found = client(server).ask(body())
-        assert found.text.startswith("what follows from It rains.")
-        assert found.finished
-        assert (found.tokens_read, found.tokens_written) == (2, 7)
+        answer = client(server).ask(body())
+        assert answer.text.startswith("what follows from It rains.")
+        assert answer.finished
+        assert (answer.tokens_read, answer.tokens_written) == (2, 7)
         assert len(server.times) == 3
 
 
@@ -94,9 +94,9 @@ def test_a_refusal_is_final_and_says_why(code, client):
 
 def test_the_key_is_not_shown_even_if_the_server_repeats_it(client):
     with chat_server(faults=[malformed(b'{"error": "no such key: secret-key"}', 401)]) as server:
-        with pytest.raises(EndpointError, match=r"no such key: \*\*\*") as found:
+        with pytest.raises(EndpointError, match=r"no such key: \*\*\*") as refused:
             client(server, key="secret-key").ask(body())
-        assert "secret-key" not in str(found.value)
+        assert "secret-key" not in str(refused.value)
 
 
 def test_nobody_listens(client):
@@ -112,7 +112,7 @@ def test_the_limit_of_tokens_is_never_exceeded(client):
         chat = client(server, most_tokens=600)
         with ThreadPoolExecutor(8) as executor:
             asked = [executor.submit(chat.ask, body("One two three four.", number)) for number in range(80)]
-        stopped = [one for one in asked if isinstance(one.exception(), TokenLimit)]
+        stopped = [request for request in asked if isinstance(request.exception(), TokenLimit)]
         assert len(stopped) + len(server.bodies) == 80
         assert 400 < server.tokens <= 600
         assert "of 600 tokens are used" in str(stopped[-1].exception())
@@ -137,8 +137,8 @@ def test_a_request_that_may_have_been_charged_counts_as_if_it_was(client):
 
 def test_a_server_that_does_not_count_is_charged_the_most(client):
     with chat_server(usage=False) as server:
-        found = client(server).ask(body())
-        assert found.tokens_read + found.tokens_written == most_tokens(body()) == 9 + 64 + 9
+        answer = client(server).ask(body())
+        assert answer.tokens_read + answer.tokens_written == most_tokens(body()) == 9 + 64 + 9
 
 
 def test_after_a_stop_there_is_one_attempt(client):

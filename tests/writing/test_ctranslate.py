@@ -76,9 +76,9 @@ def calm(calm_folder):
 def test_verdicts_are_those_of_transformers(calm, cache, pairs):
     backend = open_backend("ctranslate2", calm, GREEDY, cache)
     assert backend.name == "ctranslate2"
-    found = backend.judge(pairs)
-    np.testing.assert_allclose(found, judge(calm, pairs), atol=1e-4)
-    np.testing.assert_allclose(backend.judge(pairs[::-1]), found[::-1], atol=1e-4)
+    chances = backend.judge(pairs)
+    np.testing.assert_allclose(chances, judge(calm, pairs), atol=1e-4)
+    np.testing.assert_allclose(backend.judge(pairs[::-1]), chances[::-1], atol=1e-4)
     assert backend.judge([]).shape == (0,)
 
 
@@ -178,7 +178,7 @@ def test_causal_models_write_and_judge_the_same(causal, cache):
 def test_samples_of_a_causal_model_differ_and_end_at_a_line(causal, cache):
     (question, *_) = prompts_for(("query",), "English")["query"]
     backend = open_ctranslate2(causal, Sampling(length=30, temperature=2.0), cache)
-    found = backend.write([SourceText(0, "a man sleeps")] * 40, "query", question)
-    assert len({one.text for one in found}) > 10
-    assert {one.finished for one in found} == {True, False}
-    assert all(one.tokens_written <= 30 for one in found)
+    answers = backend.write([SourceText(0, "a man sleeps")] * 40, "query", question)
+    assert len({answer.text for answer in answers}) > 10
+    assert {answer.finished for answer in answers} == {True, False}
+    assert all(answer.tokens_written <= 30 for answer in answers)

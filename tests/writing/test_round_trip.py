@@ -15,8 +15,8 @@ TEXTS = [
 
 
 def test_ranks_in_a_list_by_hand():
-    found = np.array([[4, 2, 7], [4, 2, 7], [-1, -1, -1]])
-    assert rank_in(found, np.array([2, 9, 0])).tolist() == [2, 0, 0]
+    results = np.array([[4, 2, 7], [4, 2, 7], [-1, -1, -1]])
+    assert rank_in(results, np.array([2, 9, 0])).tolist() == [2, 0, 0]
 
 
 def test_fused_ranks_by_hand():
@@ -33,22 +33,22 @@ def test_fused_ranks_by_hand():
 def test_queries_find_their_source_among_all_texts():
     judge = RoundTrip(TEXTS, Encoder.load("embedded"))
     queries = ["forgot my login", "Where can I eat lunch?", "settings Security", ""]
-    found = judge.find(queries, [TEXTS[0], TEXTS[3], TEXTS[0], TEXTS[1]])
-    assert found.encoder[:2].tolist() == [1, 1]
-    assert found.bm25.tolist() == [0, 0, 1, 0]  # the first two share no word with their source
-    assert found.fused[:3].tolist() == [1, 1, 1]
-    assert found.fused[3] > 1
+    ranks = judge.find(queries, [TEXTS[0], TEXTS[3], TEXTS[0], TEXTS[1]])
+    assert ranks.encoder[:2].tolist() == [1, 1]
+    assert ranks.bm25.tolist() == [0, 0, 1, 0]  # the first two share no word with their source
+    assert ranks.fused[:3].tolist() == [1, 1, 1]
+    assert ranks.fused[3] > 1
 
 
 def test_without_an_encoder_words_decide():
-    found = RoundTrip(TEXTS, None).find(["public holidays", "the refunds", "lunch"], [TEXTS[4], TEXTS[1], TEXTS[1]])
-    assert found.fused.tolist() == found.bm25.tolist()
-    assert found.fused[0] == 1
-    assert found.fused[1] > 1
-    assert found.fused[2] == 0
-    assert found.encoder.tolist() == [0, 0, 0]
+    ranks = RoundTrip(TEXTS, None).find(["public holidays", "the refunds", "lunch"], [TEXTS[4], TEXTS[1], TEXTS[1]])
+    assert ranks.fused.tolist() == ranks.bm25.tolist()
+    assert ranks.fused[0] == 1
+    assert ranks.fused[1] > 1
+    assert ranks.fused[2] == 0
+    assert ranks.encoder.tolist() == [0, 0, 0]
 
 
 def test_nothing_to_find():
-    found = RoundTrip(TEXTS, None).find([], [])
-    assert [len(one) for one in found] == [0, 0, 0]
+    ranks = RoundTrip(TEXTS, None).find([], [])
+    assert [len(of_search) for of_search in ranks] == [0, 0, 0]

@@ -30,8 +30,8 @@ def drawn(logits, sampling, keys, position=0):
 def test_noise_is_made_of_the_published_numbers():
     first = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]  # of seed 1234567
     expected = [-math.log(-math.log(((number >> 12) + 0.5) / 2**52)) for number in first]
-    found = gumbel(np.full(4, 1234567, np.uint64), np.arange(4, dtype=np.uint64))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    noise = gumbel(np.full(4, 1234567, np.uint64), np.arange(4, dtype=np.uint64))
+    np.testing.assert_allclose(noise, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("sampling", SETTINGS)

@@ -13,19 +13,19 @@ from tests.writing.oracles import read_to_judge
 def slow(model, pairs):
     """Each pair alone, in float64: the two verdicts' shares of each other's sum in the softmax over all words."""
     exact = copy.deepcopy(model.model).double().eval()
-    found = []
+    chances = []
     for premise, hypothesis in pairs:
         ids = torch.tensor([read_to_judge(model, premise, hypothesis)])
         words = exact(input_ids=ids, decoder_input_ids=torch.tensor([[model.start]])).logits[0, 0].softmax(0)
         true, false = (float(words[i]) for i in model.verdict_ids)
-        found.append(true / (true + false))
-    return np.array(found)
+        chances.append(true / (true + false))
+    return np.array(chances)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_chances_are_those_of_the_whole_model_in_float64(writer, pairs, batch):
-    found, expected = judge(writer, pairs, batch), slow(writer, pairs)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    chances, expected = judge(writer, pairs, batch), slow(writer, pairs)
+    np.testing.assert_allclose(chances, expected, atol=1e-5)
     assert np.ptp(expected) > 0.01  # pairs differ, so that a wrong order would show
 
 

@@ -16,16 +16,16 @@ def test_counts_by_hand(tmp_path):
     entailed = Candidate(7, "s", "entailment", 0, "e", 0.97)
     tally.add([entailed, Candidate(7, "s", "contradiction", 0, "c", 0.31)], ["", "score"])
     tally.add([Candidate(8, "t", "entailment", 0, "", 1.0), Candidate(8, "t", "contradiction", 0, "d", 0.0)], ["empty", "score"])  # fmt: skip
-    found = tally.summary(raw_rows=5, triplets=0, pairs=1, filtering=Filtering())
-    entailment, contradiction = found.kinds["entailment"], found.kinds["contradiction"]
-    assert (found.sources, found.raw_rows, found.triplets, found.pairs) == (2, 5, 0, 1)
+    summary = tally.summary(raw_rows=5, triplets=0, pairs=1, filtering=Filtering())
+    entailment, contradiction = summary.kinds["entailment"], summary.kinds["contradiction"]
+    assert (summary.sources, summary.raw_rows, summary.triplets, summary.pairs) == (2, 5, 0, 1)
     assert (entailment.kept, entailment.dropped, entailment.written) == (1, {"empty": 1}, 2)
     assert (contradiction.kept, contradiction.dropped) == (0, {"score": 2})
     assert entailment.histogram == [0] * 19 + [2]
     assert contradiction.histogram == [1, 0, 0, 0, 0, 0, 1] + [0] * 13
-    assert [one.text for one in entailment.kept_samples] == ["e"]
-    assert {one.reason for one in contradiction.dropped_samples} == {"score"}
-    found.write(tmp_path / "summary.json")
+    assert [sample.text for sample in entailment.kept_samples] == ["e"]
+    assert {sample.reason for sample in contradiction.dropped_samples} == {"score"}
+    summary.write(tmp_path / "summary.json")
     values = json.loads((tmp_path / "summary.json").read_text())
     assert values["filtering"]["threshold"] == 0.9
     assert values["kinds"]["entailment"]["kept"] == 1
@@ -37,20 +37,20 @@ def test_tokens_and_scores_of_the_cross_encoder_by_hand():
     for at, (score, read, written) in enumerate(judged):
         one = Candidate(at, "s", "query", 0, "q", 1.0, style="title", cross_encoder=score)
         tally.add([one._replace(tokens_read=read, tokens_written=written)], ["" if score > 0 else "cross-encoder"])
-    found = tally.summary(3, 0, 2, Filtering())
-    one = found.kinds["query"]
+    summary = tally.summary(3, 0, 2, Filtering())
+    one = summary.kinds["query"]
     assert (one.tokens_read, one.tokens_written, one.relevance) == (150, 21, {-1: 1, 3: 2})
     assert {(sample.style, sample.cross_encoder) for sample in one.dropped_samples} == {("title", -0.5)}
-    assert found.score == "score: 1 / rank of the source"
-    assert found.least_score == (1.0, "a query must find its source first")
+    assert summary.score == "score: 1 / rank of the source"
+    assert summary.least_score == (1.0, "a query must find its source first")
 
 
 def test_a_score_that_is_no_number_is_in_no_bin():
     tally = Tally(("entailment", "contradiction"))
     tally.add([Candidate(0, "s", "entailment", 0, "e", float("nan"))], ["score"])
-    one = tally.summary(1, 0, 0, Filtering()).kinds["entailment"]
-    assert sum(one.histogram) == 0
-    assert one.written == 1
+    entailment = tally.summary(1, 0, 0, Filtering()).kinds["entailment"]
+    assert sum(entailment.histogram) == 0
+    assert entailment.written == 1
 
 
 def test_samples_are_fair_and_do_not_depend_on_order():
@@ -63,7 +63,7 @@ def test_samples_are_fair_and_do_not_depend_on_order():
             tally.add([row], [""])
         tallies.append(tally.summary(2000, 0, 0, Filtering()).kinds["entailment"].kept_samples)
     assert tallies[0] == tallies[1]
-    numbers = [int(one.text.split()[1]) for one in tallies[0]]
+    numbers = [int(sample.text.split()[1]) for sample in tallies[0]]
     assert len(set(numbers)) == SAMPLES
     assert 500 < sum(numbers) / SAMPLES < 1500  # from everywhere: the mean of 20 fair ones lies within 4 deviations
     assert max(numbers) - min(numbers) > 1000

@@ -69,12 +69,12 @@ def test_the_rows_are_what_the_backend_writes_and_judges(whole, model):
     backend = TransformersWriter(loaded, TWO)
     rows = rows_of(whole)
     assert len(rows) == 18 * 2 * 2
-    asked = [Request(one["source"], one["source_text"], one["kind"], one["candidate"]) for one in rows]
-    assert texts_for(backend, asked) == [one["text"] for one in rows]  # in one batch or in blocks of four
-    true = backend.judge([(one["source_text"], one["text"]) for one in rows])
-    wanted = [t if one["kind"] == "entailment" else 1 - t for t, one in zip(true, rows, strict=True)]
-    assert [one["score"] for one in rows] == pytest.approx(wanted, abs=1e-5)
-    assert {one["writer"] for one in rows} == {loaded.sha256}
+    asked = [Request(row["source"], row["source_text"], row["kind"], row["candidate"]) for row in rows]
+    assert texts_for(backend, asked) == [row["text"] for row in rows]  # in one batch or in blocks of four
+    true = backend.judge([(row["source_text"], row["text"]) for row in rows])
+    expected = [t if row["kind"] == "entailment" else 1 - t for t, row in zip(true, rows, strict=True)]
+    assert [row["score"] for row in rows] == pytest.approx(expected, abs=1e-5)
+    assert {row["writer"] for row in rows} == {loaded.sha256}
 
 
 def test_a_run_that_stopped_goes_on(whole, model, raw, tmp_path, monkeypatch):
@@ -115,7 +115,7 @@ def test_fewer_rows_then_more(whole, model, raw, tmp_path):
     assert derived(tmp_path) == derived(whole)
     again = synthesize(raw, model, tmp_path, TWO, LOOSE, rows=6, **QUICK)
     assert (again.sources, again.triplets, again.pairs) == (first.sources, first.triplets, first.pairs)
-    texts = [[sample.text for sample in one.kinds["entailment"].kept_samples] for one in (first, again)]
+    texts = [[sample.text for sample in summary.kinds["entailment"].kept_samples] for summary in (first, again)]
     assert texts[0] == texts[1]
     assert rows_of(tmp_path) == rows_of(whole)
 
@@ -183,7 +183,7 @@ def causal(tmp_path_factory):
 
 def test_queries_of_all_styles_with_ranks(causal, raw, tmp_path):
     by = Filtering(round_trip=0, finished=False, copied=1, language=False, near_duplicates=1)
-    found = synthesize(
+    summary = synthesize(
         raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=WritingTask(("query",)), show_progress=False
     )
     rows = rows_of(tmp_path)
@@ -196,14 +196,14 @@ def test_queries_of_all_styles_with_ranks(causal, raw, tmp_path):
     assert [row["score"] for row in rows] == [1 / rank if rank else 0 for rank in ranks.fused.tolist()]
     assert {row["encoder_rank"] for row in rows} == {0}
     assert len(set(ranks.fused.tolist())) > 2
-    assert (found.triplets, found.pairs) == (0, found.kinds["query"].kept)
+    assert (summary.triplets, summary.pairs) == (0, summary.kinds["query"].kept)
     middle = int(np.median([rank for rank in ranks.fused if rank]))
     by = by.model_copy(update={"round_trip": middle})
     strict = synthesize(
         raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=WritingTask(("query",)), show_progress=False
     )
     near = {(row["source"], row["text"]) for row in rows if row["text"] and row["score"] >= 1 / middle}
-    assert 0 < strict.pairs == len(near) < found.pairs
+    assert 0 < strict.pairs == len(near) < summary.pairs
 
 
 def test_a_paraphrase_must_follow_both_ways(causal, raw, tmp_path):

@@ -54,7 +54,7 @@ def test_a_source_without_an_entailment_gives_nothing():
 
 def slowly(folder, by):
     """Triplets and pairs by loops over all rows."""
-    rows = [Candidate(*(one[name] for name in Candidate._fields)) for one in rows_of(folder)]
+    rows = [Candidate(*(row[name] for name in Candidate._fields)) for row in rows_of(folder)]
     triplets, pairs = [], []
     for source in sorted({row.source for row in rows}):
         own = [row for row in rows if row.source == source]
@@ -75,12 +75,12 @@ def test_the_files_read_as_triplets_and_pairs(ledger):
     triplets, pairs = slowly(ledger.folder, LOOSE)
     assert triplets
     assert pairs
-    found = read(ledger.folder / "triplets.parquet")
-    assert found.shape is Shape.TRIPLETS
-    assert list(zip(*found.take(range(len(found))).values(), strict=True)) == triplets
-    found = read(ledger.folder / "pairs.parquet")
-    assert found.shape is Shape.PAIRS
-    assert list(zip(*found.take(range(len(found))).values(), strict=True)) == pairs
+    data = read(ledger.folder / "triplets.parquet")
+    assert data.shape is Shape.TRIPLETS
+    assert list(zip(*data.take(range(len(data))).values(), strict=True)) == triplets
+    data = read(ledger.folder / "pairs.parquet")
+    assert data.shape is Shape.PAIRS
+    assert list(zip(*data.take(range(len(data))).values(), strict=True)) == pairs
     assert (summary.triplets, summary.pairs) == (len(triplets), len(pairs))
 
 
@@ -90,13 +90,13 @@ def test_every_candidate_has_its_reason(ledger):
     reasons = pq.read_table(ledger.folder / "reasons.parquet")
     assert json.loads(reasons.schema.metadata[b"filtering"])["threshold"] == 0.5
     names = ("source", "kind", "candidate")
-    assert [tuple(one[name] for name in names) for one in reasons.to_pylist()] == [
-        tuple(one[name] for name in names) for one in rows
+    assert [tuple(reason[name] for name in names) for reason in reasons.to_pylist()] == [
+        tuple(row[name] for name in names) for row in rows
     ]
-    for row, one in zip(rows, reasons.to_pylist(), strict=True):
-        if one["reason"] == "score":
+    for row, reason in zip(rows, reasons.to_pylist(), strict=True):
+        if reason["reason"] == "score":
             assert row["score"] < 0.5
-        elif one["reason"] == KEPT:
+        elif reason["reason"] == KEPT:
             assert row["score"] >= 0.5
 
 

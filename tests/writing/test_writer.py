@@ -29,11 +29,11 @@ def one_writer(request, tmp_path, writer_folder):
 def test_every_kind_is_written_and_judged(one_writer):
     for kind, prompts in prompts_for(KINDS, "English").items():
         for prompt in prompts:
-            found = one_writer.write(SOURCES, kind, prompt)
-            assert len(found) == 3
-            assert all(one.text == " ".join(one.text.split()) for one in found)
-            assert all(one.tokens_read > 0 and 0 < one.tokens_written <= 7 for one in found)
-            assert one_writer.write(SOURCES, kind, prompt) == found
+            answers = one_writer.write(SOURCES, kind, prompt)
+            assert len(answers) == 3
+            assert all(answer.text == " ".join(answer.text.split()) for answer in answers)
+            assert all(answer.tokens_read > 0 and 0 < answer.tokens_written <= 7 for answer in answers)
+            assert one_writer.write(SOURCES, kind, prompt) == answers
     chances = one_writer.judge([("a man sleeps", "a man rests"), ("", "")])
     assert chances.shape == (2,)
     assert ((chances >= 0) & (chances <= 1)).all()

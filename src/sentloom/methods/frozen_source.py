@@ -141,9 +141,7 @@ class Guide(nn.Module):
         q, others = self(batch.first, query), self([*batch.second, *negatives], document)
         p, hard = others.split([len(batch.second), len(negatives)])
         scores, own = q @ p.T, (q * p).sum(dim=1)
-        forth, back, of_hard = (
-            false_negatives(cosines, own, margin, kind) for cosines in (scores, scores.T, q @ hard.T)
-        )
+        forth, back, of_hard = (false_negatives(s, own, margin, kind) for s in (scores, scores.T, q @ hard.T))
         return forth, back, of_hard
 
     def train(self, mode: bool = True) -> "Guide":

@@ -120,9 +120,8 @@ class Method(Learner):
         dimensions = getattr(self.options, "dimensions", None)
         if not dimensions:
             return self.loss(embeddings, batch)
-        return torch.stack(
-            [self.loss(tuple(vectors[..., :m] for vectors in embeddings), batch) for m in dimensions]
-        ).sum()
+        cut = [tuple(vectors[..., :m] for vectors in embeddings) for m in dimensions]
+        return torch.stack([self.loss(vectors, batch) for vectors in cut]).sum()
 
     def finished(self) -> Encoder:
         """The trained encoder, without the parts that only training needs."""

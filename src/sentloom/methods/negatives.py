@@ -70,7 +70,7 @@ def encode_candidates(
 
 
 def sample_batch(batch: Batch, count: int) -> list[list[str]]:
-    """The wanted number of hard negatives for each row; "" where a row has fewer. Pairs have none at all."""
+    """`count` hard negatives for each row; "" where a row has fewer. Pairs have none at all."""
     if "negatives" not in batch.texts or not count:
         return []
     rows = zip(batch.texts["negatives"], batch.places, strict=True)
@@ -78,13 +78,13 @@ def sample_batch(batch: Batch, count: int) -> list[list[str]]:
 
 
 def sample_negatives(texts: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
-    """As many of the given texts as are wanted, in order; "" where there are fewer."""
+    """`count` of the texts, in their order; "" where there are fewer."""
     chosen = [texts[place] for place in sample_places(len(texts), count, random)]
     return [*chosen, *[""] * (count - len(chosen))]
 
 
 def sample_places(total: int, count: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Sorted places of a sample of `wanted` among `count` texts, or of all of them."""
+    """The sorted places of a sample of `count` among `total` texts, or of all of them."""
     if total <= count:
         return np.arange(total)
     return np.sort(random.choice(total, count, replace=False))

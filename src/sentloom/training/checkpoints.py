@@ -97,10 +97,8 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     """The weights that `write_best` stored."""
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
-        problem = "the file is not what was written"
-        raise DamagedFile(
-            str(path), problem, "the best weights", "run the same command again: an earlier state is used"
-        )
+        problem, fix = "the file is not what was written", "run the same command again: an earlier state is used"
+        raise DamagedFile(str(path), problem, "the best weights", fix)
     state: dict[str, Tensor] = load_file(path)
     return state
 

@@ -140,9 +140,8 @@ class Answers:
     def usage(self) -> Usage:
         """The tokens of all requests so far."""
         known = self._known.values()
-        return Usage(
-            sum(answer.tokens_read for answer in known), sum(answer.tokens_written for answer in known), self._lost
-        )
+        read, written = sum(answer.tokens_read for answer in known), sum(answer.tokens_written for answer in known)
+        return Usage(read, written, self._lost)
 
     @property
     def cost(self) -> float:

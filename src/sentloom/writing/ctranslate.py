@@ -96,9 +96,8 @@ class CTranslate2Writer:
         """Refuse a conversion whose judgements differ from the model's: converters lag behind transformers."""
         off = np.abs(self.judge(PROBES) - judge(self._model, PROBES)).mean()
         if not off <= FAR[precision]:
-            problem = (
-                f"once converted, this {self._model.model.config.model_type} model judges differently, by {off:.2g}"
-            )
+            kind = self._model.model.config.model_type
+            problem = f"once converted, this {kind} model judges differently, by {off:.2g}"
             raise ModelError("backend ctranslate2", problem, WANTED, NEXT_STEP)
 
 

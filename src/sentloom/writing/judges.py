@@ -184,13 +184,13 @@ class RoundTrip:
 
 
 def rank_in(results: NDArray[np.int64], targets: NDArray[np.int64]) -> Ranks:
-    """The rank of each wanted text in its row of results, from 1; 0 if it is not there."""
+    """The rank of each target in its row of results, from 1; 0 if it is not there."""
     hits = results == targets[:, None]
     return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0).astype(np.int32)
 
 
 def fused_rank(lists: Sequence[NDArray[np.int64]], targets: NDArray[np.int64]) -> Ranks:
-    """The rank of each wanted text by the sum of 1 / (60 + rank) over the lists; ties count against it."""
+    """The rank of each target by the sum of 1 / (60 + rank) over the lists; ties count against it."""
     ranks = np.zeros(len(targets), np.int32)
     for row, target in enumerate(targets):
         points: dict[int, float] = {}

@@ -111,7 +111,7 @@ class LanguageModel(nn.Module):
         settings = saved | {key: value for key, value in options.items() if value is not None}
         try:
             return cls(loaded.model, loaded.tokenizer, **settings)
-        except InputError as error:
+        except (InputError, ModelError) as error:
             if wording or not saved:
                 raise
             where = str(loaded.folder / SETTINGS)
@@ -240,10 +240,8 @@ def refuse_ids(loaded: TextModel, *keys: str) -> None:
     for key in keys:
         value = getattr(loaded.model.config, key, None)
         if not (type(value) is int and 0 <= value < rows):
-            problem, expected = f"{key} is {value!r:.100}", f"an id below {rows}"
-            raise ModelError(
-                str(loaded.folder / "config.json"), problem, expected, "correct it, or choose another model"
-            )
+            problem, fix = f"{key} is {value!r:.100}", "correct it, or choose another model"
+            raise ModelError(str(loaded.folder / "config.json"), problem, f"an id below {rows}", fix)
 
 
 def padded(rows: Sequence[Ids], model: LanguageModel, left: bool = False) -> tuple[Tensor, Tensor]:
@@ -259,7 +257,7 @@ def padded(rows: Sequence[Ids], model: LanguageModel, left: bool = False) -> tup
 
 @contextmanager
 def head_at(model: LanguageModel, places: Tensor) -> Iterator[None]:
-    """The head over the vocabulary, the most expensive part of a small model, only runs where `wanted` (n, length)."""
+    """The head over the vocabulary, the most expensive part of a small model, only runs at `places` (n, length)."""
     head = model.model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda _, states: (states[0][places],))
     try:

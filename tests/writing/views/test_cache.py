@@ -70,6 +70,6 @@ def test_the_views_of_a_damaged_shard_are_made_again_and_reported(tmp_path, caps
 
 
 @given(st.lists(st.text(max_size=2), max_size=12), st.lists(st.text(max_size=2), max_size=12))
-def test_find_is_index(known, wanted):
-    rows = find(column(known), column(wanted))
-    assert rows.tolist() == [known.index(text) if text in known else -1 for text in wanted]
+def test_find_is_index(known, texts):
+    rows = find(column(known), column(texts))
+    assert rows.tolist() == [known.index(text) if text in known else -1 for text in texts]

@@ -20,6 +20,6 @@ def test_blank_text_gives_no_chunks():
 
 @given(st.text(alphabet="ab .!\n", max_size=60), st.integers(1, 20))
 def test_no_chunk_is_too_long_and_no_character_is_lost(text, longest):
-    found = chunks(text, longest)
-    assert all(len(chunk) <= longest for chunk in found)
-    assert "".join(found).replace(" ", "") == "".join(text.split())
+    parts = chunks(text, longest)
+    assert all(len(chunk) <= longest for chunk in parts)
+    assert "".join(parts).replace(" ", "") == "".join(text.split())

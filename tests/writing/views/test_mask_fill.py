@@ -32,8 +32,8 @@ def test_a_view_is_a_fill_with_the_right_number_of_masks(masked_model):
     text = "No one knows; it rains."
     tokens = len(maker._all.tokenizer(text)["input_ids"]) - 2
     count = max(1, round(0.2 * tokens))
-    wanted = {filled(maker, text, places) for places in combinations(range(1, tokens + 1), count)}
-    assert next(maker.views([text])) in wanted
+    fills = {filled(maker, text, places) for places in combinations(range(1, tokens + 1), count)}
+    assert next(maker.views([text])) in fills
 
 
 def test_all_tokens_masked(masked_model):

@@ -1,5 +1,7 @@
 """Passages of documents, by hand."""
 
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +24,8 @@ def test_sentences():
 
 
 def test_neighbours():
-    one, two, three = "First one. Second one!", "Third? Version 3.5 is out.", "Fifth"
-    assert neighbours(LONG, 2) == [(one, two), (two, three)]
+    first, second, third = "First one. Second one!", "Third? Version 3.5 is out.", "Fifth"
+    assert neighbours(LONG, 2) == [(first, second), (second, third)]
     assert neighbours(LONG, 3) == [("First one. Second one! Third?", "Version 3.5 is out. Fifth")]
     assert neighbours(LONG, 9) == neighbours("One sentence.", 1) == []
 
@@ -31,19 +33,19 @@ def test_neighbours():
 @given(st.lists(st.text("abc", min_size=1, max_size=4), min_size=4, max_size=60), st.integers(0, 9))
 def test_spans_are_stretches_of_the_wanted_length_and_the_same_every_time(words, seed):
     text, settings = " ".join(words), Spans(pairs=3, shortest=0.2, longest=0.6, seed=seed)
-    found = spans(text, settings)
-    assert found == spans(text, settings)
-    assert len(found) <= 3
-    for span in (one for pair in found for one in pair):
+    pairs = spans(text, settings)
+    assert pairs == spans(text, settings)
+    assert len(pairs) <= 3
+    for span in chain(*pairs):
         assert f" {span} " in f" {text} "
         assert max(1, round(0.2 * len(words))) <= len(span.split()) <= max(1, round(0.6 * len(words)))
 
 
 def test_a_text_without_spaces_is_cut_between_characters():
     text = "这是一个没有空格的很长的句子它有很多字所以按字来切"
-    ((one, other),) = spans(text, Spans())
-    assert one in text
-    assert other in text
+    ((first, second),) = spans(text, Spans())
+    assert first in text
+    assert second in text
     assert spans("三个字", Spans()) == []
 
 

@@ -7,7 +7,7 @@ from sentloom.writing.views.synonyms import DEBIAN, SynonymReplacement, inflect,
 
 
 @pytest.mark.parametrize(
-    ("words", "part", "form", "wanted"),
+    ("words", "part", "form", "inflected"),
     [
         ("dog", "noun", "s", "dogs"),
         ("domestic dog", "noun", "s", "domestic dogs"),
@@ -24,8 +24,8 @@ from sentloom.writing.views.synonyms import DEBIAN, SynonymReplacement, inflect,
         ("quick", "adj", "", "quick"),
     ],
 )
-def test_forms(words, part, form, wanted):
-    assert inflect(words, part, form) == wanted
+def test_forms(words, part, form, inflected):
+    assert inflect(words, part, form) == inflected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_views_depend_only_on_seed_and_text(wordnet):
     texts = [f"{text} {number}" for number in range(40)]
     views = list(maker.views(texts))
     assert list(maker.views(texts[::-1])) == views[::-1]
-    assert [replaced(one, 0.3) for one in texts[:5]] == views[:5]
+    assert [replaced(text, 0.3) for text in texts[:5]] == views[:5]
     others = SynonymReplacement(Synonyms(seed=1))
     assert list(others.views(texts)) != views
     assert others.identity != maker.identity

@@ -46,11 +46,13 @@ def test_a_translation_model_with_a_prefix(translation_models, tmp_path) -> None
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-@pytest.mark.parametrize("given", [{"into": "de"}, {"prefix": "x: "}, {"beams": 2}, {"into": "pt", "model": "nowhere"}])
-def test_invalid_combinations_are_refused(embedded, given, tmp_path) -> None:
+@pytest.mark.parametrize(
+    "options", [{"into": "de"}, {"prefix": "x: "}, {"beams": 2}, {"into": "pt", "model": "nowhere"}]
+)
+def test_invalid_combinations_are_refused(embedded, options, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("Yes\n")
     with pytest.raises(InputError, match="translation"):
-        translate(read(tmp_path / "texts.txt"), **given)
+        translate(read(tmp_path / "texts.txt"), **options)
 
 
 SCRIPT = """

@@ -94,7 +94,7 @@ def make_translations(dataset: Dataset, maker: Maker, *, cache: Path | None = No
 
 
 def makers_for(settings: BackTranslation | Synonyms | MaskFill) -> list[Maker]:
-    """Return one maker, whose views are paired with the originals, or two, whose views are paired."""
+    """One maker, whose views are paired with the originals, or two, whose views are paired with each other."""
     if isinstance(settings, Synonyms):
         from sentloom.writing.views.synonyms import SynonymReplacement
 
@@ -252,7 +252,7 @@ def _open(shard: Path) -> pa.Table | None:
 
 
 def find(known: pa.ChunkedArray, texts: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return for each wanted text the first row of `known` with that text, or -1."""
+    """For each text the first row of `known` with that text, or -1."""
     both = pa.chunked_array([*known.chunks, *texts.chunks], type=pa.large_string())
     _, first = distinct(both)
     at = first[len(known) :]

@@ -216,7 +216,7 @@ def wide(separator: str, columns: int) -> str:
 NEWLINES = [(question, f'{answer}\nThen press "Pay".') for question, answer in ROWS]
 STRAY = [(f'"{question}" he said', f'{answer} 5" wide') for question, answer in ROWS]
 SCORED = [(one, other, f"{n % 50 / 10}".replace(".", ",")) for n, (one, other) in enumerate(ROWS)]
-UNPACK, SHARE = "unpack to", "unusable, more than 5%"
+UNPACK, SHARE = "unpacks? to", "unusable, more than 5%"
 DEEP = "[" * 100_000 + "]" * 100_000
 
 CASES = [

@@ -16,7 +16,7 @@ from tests.fitting import small_base
 
 FAULT = "kill -9 of `fit`"
 
-BUDGET = "30steps"  # two short runs, and one that continues the better of them
+BUDGET = "90steps"  # two short runs, and one that continues the better of them
 
 
 def command(base: Path, data: Path, output: Path, budget: str = BUDGET) -> list[str]:

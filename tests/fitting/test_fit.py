@@ -104,11 +104,11 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
 @pytest.mark.long
 def test_the_same_from_python_and_again_without_training(base, tmp_path):
     data, told = small_base.pairs(tmp_path / "faq.tsv"), []
-    first = fit(data, tmp_path / "model", base=str(base), budget="30steps")
+    first = fit(data, tmp_path / "model", base=str(base), budget="90steps")
     assert first.scores[str(data)].after > first.scores[str(data)].before
     assert first.model == tmp_path / "model"
     plan = (tmp_path / "model.fit" / "plan.json").read_bytes()
-    again = fit(data, tmp_path / "model", base=str(base), budget="30steps", log=told.append)
+    again = fit(data, tmp_path / "model", base=str(base), budget="90steps", log=told.append)
     assert (tmp_path / "model.fit" / "plan.json").read_bytes() == plan
     assert any("Resuming the plan" in line for line in told)
     assert sum("done before" in line for line in told) == 4  # three runs, and the negatives of one
@@ -120,8 +120,8 @@ def test_the_same_from_python_and_again_without_training(base, tmp_path):
 @pytest.mark.long
 def test_another_budget_makes_another_plan(base, tmp_path):
     data = small_base.pairs(tmp_path / "faq.tsv")
-    first, other = (fit(data, tmp_path / "model", base=str(base), budget=budget) for budget in ("30steps", "33steps"))
-    assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "33steps"
+    first, other = (fit(data, tmp_path / "model", base=str(base), budget=budget) for budget in ("90steps", "99steps"))
+    assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "99steps"
     assert other.result.runs[0].steps > first.result.runs[0].steps
 
 

@@ -95,6 +95,6 @@ def test_documents_with_titles_are_judged_by_them(run, tmp_path):
     assert done.returncode in (0, 3), done.stdout + done.stderr
     assert "150 pairs (title, text)" in done.stdout
     names = {route.name for route in result.routes}
-    assert {"pairs", "neighbours, then pairs", "spans, then pairs"} <= names
+    assert {"pairs", "spans, then pairs"} <= names
     assert result.total.metric == "ndcg@10"
     assert any("training reads" in note for source in result.sources for note in source.notes)

@@ -48,7 +48,7 @@ def test_a_writer_whose_texts_are_dropped_ends_its_routes_and_writes_for_trainin
     answers = [row["positive"] for row in read(pairs)]
     raw.write_text(raw.read_text("utf-8") + "\n".join(answers) + "\n", "utf-8")  # held-out answers among them
     writer = build_small_causal(tmp_path / "writer")
-    done = fit([Path(raw), Path(pairs)], tmp_path / "model", base=base, budget="400steps", writer=writer)
+    done = fit([Path(raw), Path(pairs)], tmp_path / "model", base=base, budget="900steps", writer=writer)
     skipped = {route.name: route.why for route in done.result.routes if not route.tried}
     assert skipped["queries, then pairs"].startswith("the filters kept ")
     assert "--teacher" in skipped["queries with a teacher"]

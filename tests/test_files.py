@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from sentloom.errors import DamagedFile, DiskError, InputError
 from sentloom.files import (
     cache_folder,
+    home_expanded,
     is_sealed,
     new_file,
     new_folder,
@@ -247,3 +248,9 @@ def test_the_cache_folder(monkeypatch):
     assert cache_folder() == Path("/cache/sentloom")
     monkeypatch.setenv("SENTLOOM_CACHE", "/mine")
     assert cache_folder() == Path("/mine")
+
+
+def test_the_home_of_nobody_stays_as_it_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert home_expanded("~/faq.csv") == tmp_path / "faq.csv"
+    assert home_expanded("~nobody-has-this-name/faq.csv") == Path("~nobody-has-this-name/faq.csv")

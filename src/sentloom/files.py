@@ -71,12 +71,17 @@ def without_folders(text: str, names: Iterable[str]) -> str:
     return text
 
 
+def home_expanded(path: str | Path) -> Path:
+    """The path with the home folder instead of `~` or `~name`; as it is if nobody has that name."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - the method of Path raises an error if nobody has that name
+
+
 def _is_local(name: str) -> bool:
     return Path(name).is_absolute() or name.startswith((".", "~")) or Path(name).exists()
 
 
 def _above(path: str) -> str:
-    return str(Path(path).expanduser().resolve().parent)
+    return str(home_expanded(path).resolve().parent)
 
 
 def _is_link(path: Path) -> bool:

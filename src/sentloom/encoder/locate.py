@@ -13,7 +13,7 @@ from textwrap import shorten
 
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find, read_json
 from sentloom.errors import InputError, MissingPart, ModelError, first_line, option
-from sentloom.files import at_its_name, sha256
+from sentloom.files import at_its_name, home_expanded, sha256
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS, CARD]  # a star also ma
 def locate(name: str | Path, revision: str | None = None) -> Path:
     """Return the local folder of a model, downloading it if necessary."""
     refuse_read_only(name)
-    folder = at_its_name(Path(name).expanduser())
+    folder = at_its_name(home_expanded(name))
     if revision and (name == "embedded" or folder.is_dir()):
         fix = "leave it out, or name a model on the hub"
         raise InputError("revision", f"{name} is not a name on the hub, and has no revisions", "", fix)
@@ -90,7 +90,7 @@ def refuse_read_only(name: str | Path) -> None:
 
 def refuse_unwritten(name: str | Path) -> None:
     """Refuse the model of a fit that wrote none: its folder MODEL.fit is there, and its report says why."""
-    model = Path(name).expanduser()
+    model = home_expanded(name)
     fit = model.parent / f"{model.name}.fit"
     if model.exists() or not model.name or not fit.is_dir():
         return

@@ -16,7 +16,7 @@ from sentloom.errors import MissingPart, Problem, RecipeError
 from sentloom.evaluation.models import encoder_of, named_model
 from sentloom.evaluation.set_source import NO_COPY, SetSource
 from sentloom.evaluation.suites import OWN, find_task, is_set, split_score
-from sentloom.files import at_its_name
+from sentloom.files import at_its_name, home_expanded
 from sentloom.writing.endpoint import is_endpoint
 
 RELATIVE = "a path from the recipe's folder or the working folder"
@@ -55,7 +55,7 @@ def refuse_missing(plans: Sequence[Plan], made_in: Path | None = None) -> None:
 
 def is_in(folder: Path, name: str) -> bool:
     """Whether a path is below a folder."""
-    return Path(name).expanduser().resolve().is_relative_to(folder.resolve())
+    return home_expanded(name).resolve().is_relative_to(folder.resolve())
 
 
 def _absent(plan: Plan) -> list[Need]:
@@ -79,7 +79,7 @@ def _models(plan: Plan) -> Iterator[Need]:
             and name not in ("embedded", *READ_ONLY, BASE)
             and not is_endpoint(name)
             and named_stage(name) is None
-            and not at_its_name(Path(name).expanduser()).is_dir()
+            and not at_its_name(home_expanded(name)).is_dir()
         ):
             refuse_unwritten(name)
             match = hub_name(name)

@@ -180,7 +180,7 @@ def test_vocabulary_takes_and_shows_the_names_of_the_file(sentloom, model, tmp_p
 
 def test_check_shows_and_writes_the_names_of_the_file(sentloom, model, tmp_path):
     data = put(tmp_path / "faq.csv")
-    shown = said(sentloom("check", data, "--model", model, "-o", tmp_path / "found.json"))
+    shown = said(sentloom("check", data, "--model", model, "--json", tmp_path / "found.json"))
     assert "4 rows (question, answer)" in shown
     found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     assert [one["column"] for one in found["lengths"]] == [*OWN]
@@ -188,7 +188,7 @@ def test_check_shows_and_writes_the_names_of_the_file(sentloom, model, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
-def test_clean_takes_and_writes_the_names_of_the_file(sentloom, tmp_path, kind):
+def test_the_copy_takes_and_has_the_names_of_the_file(sentloom, tmp_path, kind):
     data = put(tmp_path / f"faq.{kind}", rows=[*ROWS, (ROWS[0][0], "Another answer to the same question.")])
     shown = said(sentloom("check", data, "-o", tmp_path / f"clean.{kind}", "--distinct", "question"))
     assert "repeats an earlier question" in shown
@@ -198,7 +198,7 @@ def test_clean_takes_and_writes_the_names_of_the_file(sentloom, tmp_path, kind):
     assert "one for each column: question, answer" in error
 
 
-def test_clean_keeps_the_names_of_every_shape(sentloom, tmp_path):
+def test_check_fixed_keeps_the_names_of_every_shape(sentloom, tmp_path):
     shapes = {
         ("sentence",): [("One text.",), ("Two texts.",)],
         ("query", "document", "relevance"): [("a b", "c d", 0.0), ("e f", "g h", 2.0)],
@@ -213,7 +213,7 @@ def test_clean_keeps_the_names_of_every_shape(sentloom, tmp_path):
         assert loom.read(cleaned).shape == loom.read(data).shape
 
 
-def test_clean_keeps_names_that_are_not_recognised(sentloom, tmp_path):
+def test_check_fixed_keeps_names_that_are_not_recognised(sentloom, tmp_path):
     data = put(tmp_path / "fragen.csv", ("Frage", "Antwort", "Falsch"), [(*row, "Something else.") for row in ROWS])
     columns = ("--columns", "anchor=Frage,positive=Antwort,negative=Falsch")
     said(sentloom("check", data, "-o", tmp_path / "clean.csv", *columns))
@@ -221,7 +221,7 @@ def test_clean_keeps_names_that_are_not_recognised(sentloom, tmp_path):
     assert "4 rows (Frage, Antwort, Falsch)" in said(sentloom("check", tmp_path / "clean.csv", *columns))
 
 
-def test_clean_gives_a_file_without_a_header_one_that_is_recognised(sentloom, tmp_path):
+def test_check_fixed_gives_a_file_without_a_header_one_that_is_recognised(sentloom, tmp_path):
     data = put(tmp_path / "faq.csv", *ROWS[:1], ROWS[1:])
     sentloom("check", data, "-o", tmp_path / "clean.csv", "--columns", "anchor=1,positive=2")
     assert len(loom.read(tmp_path / "clean.csv")) == len(ROWS)

@@ -93,7 +93,7 @@ def commands(text):
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()
     blocks = [line.strip() for line in lines if line.startswith("    ")]
     inline = re.findall(r"`([^`]+)`", "\n".join(line for line in lines if not line.startswith("    ")))
-    for code in (*blocks, *(one for one in inline if re.search(r"\bsentloom\s+(\S+\s+\S|-)", one))):
+    for code in (*blocks, *(one for one in inline if re.search(r"\bsentloom\s+(?!lab\s+\S+$)(\S+\s+\S|-)", one))):
         if re.match(r"(\w+=\S+ |torchrun .* -m |cut .*; )*sentloom\s", code):
             yield " ".join(re.sub(r"^cut .*; |\s# .*", "", code).split())
 

@@ -34,7 +34,7 @@ from benchmarks.real_sets import SETS
 from sentloom.encoder.locate import embedded_folder
 
 DEFAULT = "medquad,trivia,intents,stsb-de,tatoeba-de,nli"
-LARGER = {"10m": 2}  # budgets with so many times the rows and the epochs of two minutes
+LARGER = {"10m": 2}  # budget -> how many times the rows and the epochs of two minutes
 CORES = 2  # on which the script takes about two minutes for the rows of `real_sets`
 MOST_EPOCHS = 4
 NO_MODEL = 3  # the exit code of a fit that shows no gain
@@ -200,7 +200,7 @@ def main(given=None):
     parser.add_argument("--sets", default=DEFAULT, help=f"some of {', '.join(SETS)}; by default {DEFAULT}")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--half", action="store_true", help="also run fit with half of the script's wall time")
-    parser.add_argument("--rows", type=int, help="so many rows of each set, and half as many to test with: for a trial")
+    parser.add_argument("--rows", type=int, help="train on this many rows of each set, and test on half as many: for a trial")
     parser.add_argument("--cores", type=int, default=CORES, help="that each contender runs on")
     arguments = parser.parse_args(given)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])  # processes inherit it

@@ -12,7 +12,7 @@ from sentloom.encoder.tokens import Prompt
 from sentloom.engine.building import stage
 from sentloom.engine.stages import Stage
 
-SAMPLES = {  # by name: a file of the data folder, and that every so many-th row is taken
+SAMPLES = {  # by name: a file of the data folder, and n: every n-th row is taken
     "texts": ("text/sentences.en.tsv.gz", 20),
     "qa": ("qa/qa_pairs.en.tsv.gz", 6),
     "german": ("parallel/tatoeba.en-de.tsv.gz", 12),

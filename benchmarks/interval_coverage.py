@@ -26,7 +26,7 @@ from sentloom.evaluation.task import Score
 
 RESAMPLES = 1000
 POPULATION = 400_000  # rows from which the true value of a score is computed
-BEFORE = 5  # the old method, which is slow and far off, gets one simulation in so many
+BEFORE = 5  # the old method, which is slow and far off, gets one simulation in BEFORE
 CANDIDATES = 12  # models among which validation rows choose
 
 # ---------------------------------------------------------------- what is simulated
@@ -208,7 +208,7 @@ def selection(rng, times, rows, rounds):
 
 
 def reuse(rng, times, rows, uses, climbing=False):
-    """At least one false "better" in so many uses of the same rows, without and with the corrected level.
+    """At least one false "better" in `uses` uses of the same rows, without and with the corrected level.
 
     If climbing, each use tries a small change of the model that scored best on these very rows so far, which is what
     somebody does who looks at every test score; no change has a true effect.

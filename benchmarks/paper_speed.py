@@ -35,7 +35,7 @@ STEPS = (5, 25)  # of SG-OPT: their difference has no loading in it
 
 
 def sentences(count, words):
-    """Different sentences of so many words."""
+    """Different sentences of `words` words."""
     return [
         " ".join([*(WORDS[(start + at) % len(WORDS)] for at in range(words - 1)), str(start)]) for start in range(count)
     ]

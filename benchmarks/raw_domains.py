@@ -46,7 +46,7 @@ def texts_of(train, test):
 
 
 def asked_by_people(train, rows):
-    """Queries of people and what they should find, of so many rows."""
+    """Queries of people and what they should find, from `rows` rows."""
     if train.kind == "labels":
         return random.Random(0).sample(same_label(train["text"], train["label"]), rows)
     queries, texts = (train[name] for name in list(train.columns)[:2])

@@ -202,7 +202,7 @@ def intents(_):
 class RealSet:
     """How to read a set, how many rows are trained on and tested with, and whether the embedded base knew it.
 
-    A plain sentence-transformers script trains for about two minutes of two cores on so many rows and epochs.
+    A plain sentence-transformers script trains for about two minutes of two cores on these rows and epochs.
     """
 
     read: Callable[[Path], Table]  # of DATA

@@ -58,7 +58,7 @@ DESIGNS = [
 
 @cache
 def order(size):
-    """The strata of the questions in the order in which they are asked, for so many different first results."""
+    """The strata of the questions in the order in which they are asked, if `size` queries have different first results."""
     sizes = tuple(len(part) for part in np.array_split(np.arange(size), STRATA))
     return sizes, np.array([stratum for stratum, _ in turns(sizes)])
 
@@ -72,7 +72,7 @@ def drawn(design, queries, draw):
 
 
 def ticked(sizes, strata, values, ticks, queries, level):
-    """The estimate after so many ticks."""
+    """The estimate after `ticks` ticks."""
     strata, values = strata[:ticks], values[:ticks]
     found = [Stratum(size, tuple(values[strata == number])) for number, size in enumerate(sizes)]
     return estimate(found, queries, level)

@@ -200,7 +200,7 @@ def main(given=None):
     parser.add_argument("--sets", default=DEFAULT, help=f"some of {', '.join(SETS)}; by default {DEFAULT}")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--half", action="store_true", help="also run fit with half of the script's wall time")
-    parser.add_argument("--rows", type=int, help="train on this many rows of each set, and test on half as many: for a trial")
+    parser.add_argument("--rows", type=int, help="for a trial: train on this many rows of each set, test on half")
     parser.add_argument("--cores", type=int, default=CORES, help="that each contender runs on")
     arguments = parser.parse_args(given)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])  # processes inherit it

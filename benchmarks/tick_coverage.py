@@ -58,7 +58,7 @@ DESIGNS = [
 
 @cache
 def order(size):
-    """The strata of the questions in the order in which they are asked, if `size` queries have different first results."""
+    """The strata of the questions in the order in which they are asked about `size` queries."""
     sizes = tuple(len(part) for part in np.array_split(np.arange(size), STRATA))
     return sizes, np.array([stratum for stratum, _ in turns(sizes)])
 

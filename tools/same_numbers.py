@@ -39,7 +39,7 @@ PROSE = "embedded:numpy"  # English sentences that every machine has: made-up wo
 # order: an earlier command knew `check -o`, which wrote something else, but none of today's knows an earlier form.
 ONE_LIST = {"lab": "", "check": "clean"}
 SYNTHESIZER = {**ONE_LIST, "--writer": "--synthesizer", "--execution": "--rows", "rows=64": "64"}
-FORMER = (
+FORMER: tuple[dict[str, str], ...] = (
     {**SYNTHESIZER, "init-model": "new", "--sampling": "--max-tokens", "length=12": "12"},
     {**SYNTHESIZER, "length=12": "max_tokens=12"},
     ONE_LIST,

@@ -25,6 +25,7 @@ Kind = Literal["encoder", "writer", "dataset"]
 MODEL, DATA = "model", "data.parquet"
 FACTS = b"sentloom"  # key of the Parquet metadata that holds what a Dataset knows besides its rows
 STORED = ("files", "place_name", "sha256", "used", "skipped", "notes", "sources")
+PREFIX = "stage:"  # before the name of a stage whose artifact is meant
 
 
 def _no_rows(part: str) -> Dataset:
@@ -65,9 +66,6 @@ def open_dataset(path: Path) -> Dataset:
     batches = (batch.cast(schema) for batch in file.iter_batches(BATCH_ROWS))
     facts |= {name: tuple(facts[name]) for name in ("files", "notes", "sources")}
     return Dataset(**facts | {"shape": Shape(facts["shape"]), "table": scratch_table(schema, batches)})
-
-
-PREFIX = "stage:"
 
 
 def named_stage(value: str) -> str | None:

@@ -1,6 +1,6 @@
 """From plain values to stages: every default filled in, every problem reported, short forms expanded.
 
-`stage` builds one in Python; `pipeline.checking` builds those of a recipe.
+`stage` builds one in Python; `lab.recipe_checks` builds those of a recipe.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Build:
 
     values: Mapping[str, Any]
     common: Mapping[str, Any] = field(default_factory=dict)  # pooling and max_length of the whole recipe
-    problems: list[tuple[Keys, str, str]] = field(default_factory=list)  # where, found, wanted
+    problems: list[tuple[Keys, str, str]] = field(default_factory=list)  # place, problem, expected
 
     def stages(self) -> list[Stage] | None:
         """The stages; None if there are problems."""
@@ -93,32 +93,31 @@ class Build:
         if own is None:
             return None
         if not isinstance(own, dict) or not isinstance(own.get("kind"), str):
-            wanted = f"keys and values, with a kind: {', '.join(KINDS)}"
-            self.problems.append((("views",), f"found {show(own)}", wanted))
+            expected = f"keys and values, with a kind: {', '.join(KINDS)}"
+            self.problems.append((("views",), f"found {show(own)}", expected))
             return None
         if own["kind"] not in KINDS:
             self.problems.append((("views", "kind"), f"found {show(own['kind'])}", one_of(own["kind"], KINDS)))
             return None
         method = str(values.get("method"))
         if method in METHODS and Shape.PAIRS not in METHODS[method].SHAPES:
-            found, wanted = f"{method} takes no views: it learns from single sentences", ""
-            self.problems.append((("views",), found, wanted))
-        made, wrong = validated(KINDS[own["kind"]], own)
-        self.problems += [(("views", *at), found, wanted) for at, found, wanted in wrong]
-        return made
+            self.problems.append((("views",), f"{method} takes no views: it learns from single sentences", ""))
+        settings, wrong = validated(KINDS[own["kind"]], own)
+        self.problems += [(("views", *at), problem, expected) for at, problem, expected in wrong]
+        return settings
 
     def _vocabulary(self, values: Mapping[str, Any]) -> BaseModel | None:
         """The short form `vocabulary`: a number of tokens."""
         if values.get(VOCABULARY) is None:
             return None
         options, wrong = validated(STAGES[VOCABULARY].OPTIONS, {"size": values[VOCABULARY]})
-        self.problems += [((VOCABULARY,), found, wanted) for _, found, wanted in wrong]
+        self.problems += [((VOCABULARY,), problem, expected) for _, problem, expected in wrong]
         return options
 
     def _model(self, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
-        made, wrong = validated(model, {key: values[key] for key in own_keys(model) if key in values})
+        checked, wrong = validated(model, {key: values[key] for key in own_keys(model) if key in values})
         self.problems += wrong
-        return made
+        return checked
 
     def _known_keys(self, kind: type[Stage], *others: type[BaseModel]) -> None:
         known = [name for model in (kind, *others) for name in own_keys(model)]
@@ -128,7 +127,7 @@ class Build:
                 self.problems.append(((key,), f"unknown key {show(key)}", one_of(key, known)))
 
     def _choice(self, key: str, known: Mapping[str, Any]) -> str | None:
-        """A text that must be one of the known; None if it is missing or wrong (other types are reported elsewhere)."""
+        """A text that must be a known name; None if it is missing or wrong (other types are reported elsewhere)."""
         value = self.values.get(key)
         if not isinstance(value, str):
             return None
@@ -142,14 +141,14 @@ def expanded(train: Train, views: ViewSettings | None, vocabulary: BaseModel | N
     """A training stage with its short forms as stages before it."""
     before: list[Stage] = []
     if views is not None:
-        made = Views(name=f"{train.name}-views", method="views", options=views, **_data(train))
-        before.append(made)
-        files = {"data": (f"{PREFIX}{made.name}",), "columns": None, "shape": None}
+        rewriting = Views(name=f"{train.name}-views", method="views", options=views, **_data(train))
+        before.append(rewriting)
+        files = {"data": (f"{PREFIX}{rewriting.name}",), "columns": None, "shape": None}
         train = train.model_copy(update={**files, "data_share": 1.0, "drop_leaks": False})
     if vocabulary is not None:
-        made_of = {**_data(train), "pooling": train.pooling, "default_pooling": train.preset_pooling}
-        stated = {"name": f"{train.name}-{VOCABULARY}", "method": VOCABULARY, "options": vocabulary}
-        before.append(STAGES[VOCABULARY].model_validate({**stated, **made_of}))
+        pooling = {"pooling": train.pooling, "default_pooling": train.preset_pooling}
+        own = {"name": f"{train.name}-{VOCABULARY}", "method": VOCABULARY, "options": vocabulary}
+        before.append(STAGES[VOCABULARY].model_validate({**own, **_data(train), **pooling}))
     return [*before, train]
 
 

@@ -17,7 +17,10 @@ from sentloom.evaluation.task import Scores, Task
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """A set with a score, times 100, higher is better (but alignment and uniformity); `data` has its sentences."""
+    """A set and the score that it is reported by, in points; higher is better, except for alignment and uniformity.
+
+    `data` has its sentences, which must not be trained on.
+    """
 
     name: str
     task: Task
@@ -49,12 +52,12 @@ def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hi
 
     `fast` and `hidden` are for classifiers. A set that is not the published one, such as a part of it, has a note.
     """
-    one, score = split_score(name)
+    set_name, score = split_score(name)
     probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
     origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
-    task = find_measure(one, score, origin) if score else None
+    task = find_measure(set_name, score, origin) if score else None
     if task is None:
-        task = find_task(one, origin)
+        task = find_task(set_name, origin)
         task = replace(task, main=score) if score else task
     return EvaluationSet(name, task, sentences_of(task))
 

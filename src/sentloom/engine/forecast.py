@@ -24,12 +24,12 @@ def forecast(plan: Plan, accelerator: Accelerator) -> list[Forecast]:
         changes = {change.stage: change.note for change in pooling_changes(plan)}
     with TemporaryDirectory() as scratch:
         runner = Runner(plan, Path(scratch), accelerator, lambda text: None)
-        found, encoder = [], None
+        forecasts, encoder = [], None
         for stage in plan.stages:
             inputs = runner.inputs(stage, encoder)
             ahead, artifact = stage.forecast(inputs, runner.context(plan.seeds[0]), Path(scratch))
             runner.artifacts[stage.name] = artifact
             encoder = artifact if artifact.kind == "encoder" else encoder
             notes = filter(None, (ahead.note, changes.get(stage.name)))
-            found.append(replace(ahead, note="; ".join(notes)))
-    return found
+            forecasts.append(replace(ahead, note="; ".join(notes)))
+    return forecasts

@@ -32,7 +32,7 @@ class Need:
 
 
 def needs(plan: Plan) -> list[Need]:
-    """All that is missing. Sets on the hub are named if anything else is missing, otherwise they are tried."""
+    """Everything that is missing. Sets on the hub are listed if anything else is missing, and tried otherwise."""
     absent = _absent(plan)
     hub = dict.fromkeys(name for name, folder in _sets(plan) if folder is None and is_set(name))
     return absent + [Need("set", name, on_hub=True) for name in hub if absent or not _at_hand(name)]
@@ -44,10 +44,10 @@ def refuse_missing(plans: Sequence[Plan], made_in: Path | None = None) -> None:
     Those in the folder `made_in` may be made by an earlier plan.
     """
     missing = [
-        Problem(*plan.places.get(one.name, (one.what, "")), f'there is no file or folder "{one.name}"', RELATIVE)
+        Problem(*plan.places.get(need.name, (need.what, "")), f'there is no file or folder "{need.name}"', RELATIVE)
         for plan in plans
-        for one in _absent(plan)
-        if not one.on_hub and not (made_in and is_in(made_in, one.name))
+        for need in _absent(plan)
+        if not need.on_hub and not (made_in and is_in(made_in, need.name))
     ]
     if missing:
         raise RecipeError(list(dict.fromkeys(missing)), "put it there, or correct the path")
@@ -63,7 +63,7 @@ def _absent(plan: Plan) -> list[Need]:
     sets = list(dict.fromkeys(_sets(plan)))
     folders = dict.fromkeys(folder for _, folder in sets if folder)
     absent = [*_models(plan), *_data(plan)]
-    absent += [Need("data folder of the sets", one, on_hub=False) for one in folders if not Path(one).is_dir()]
+    absent += [Need("data folder of the sets", folder, on_hub=False) for folder in folders if not Path(folder).is_dir()]
     absent += [Need("file to score on", name, on_hub=False) for name, _ in sets if _is_absent_file(name)]
     return list(dict.fromkeys(absent))
 

@@ -1,6 +1,6 @@
 """A plan: stages in order, with a base, seeds, and what results are scored on; and its YAML form.
 
-Plans come from recipes (`pipeline.recipe`) or are built in Python:
+Plans come from recipes (`lab.recipe`) or are built in Python:
 
     Plan("mine", base="embedded", stages=(stage("simcse", name="s", data="a.txt", steps=100),))
 """
@@ -66,17 +66,17 @@ class Plan:
     @property
     def once(self) -> frozenset[str]:
         """The names of the stages that are the same under every seed."""
-        found: set[str] = set()
+        names: set[str] = set()
         encoder_is_same = True
         for stage in self.stages:
-            same = not stage.SEEDED and found.issuperset(stage.references())
+            same = not stage.SEEDED and names.issuperset(stage.references())
             if PREVIOUS in stage.models():
                 same = same and encoder_is_same
             if same:
-                found.add(stage.name)
+                names.add(stage.name)
             if stage.PRODUCES == "encoder":
                 encoder_is_same = same
-        return frozenset(found)
+        return frozenset(names)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Recipe:
     def resolve(self, variant: str | None = None) -> Plan:
         """The plan of a variant, or of the common part."""
         if variant not in self.plans:
-            wanted = one_of(str(variant), self.variants) if self.variants else "none: the recipe has no variants"
-            raise InputError(str(self.path), f"there is no variant {show(variant)}", wanted, "correct the name")
+            expected = one_of(str(variant), self.variants) if self.variants else "none: the recipe has no variants"
+            raise InputError(str(self.path), f"there is no variant {show(variant)}", expected, "correct the name")
         return self.plans[variant]
 
 
@@ -144,8 +144,8 @@ def stage_values(stage: Stage) -> dict[str, Any]:
 def file_names(names: Sequence[str]) -> dict[str, str]:
     """File names of variants; where two would be the same, a hash is added."""
     plain = {name: re.sub(r"[^\w+.-]+", "-", name).strip(".-") or "variant" for name in names}
-    folded = Counter(one.casefold() for one in plain.values())
+    folded = Counter(file.casefold() for file in plain.values())
     return {
-        name: f"{one}-{sha256(name.encode()).hexdigest()[:6]}" if folded[one.casefold()] > 1 else one
-        for name, one in plain.items()
+        name: f"{file}-{sha256(name.encode()).hexdigest()[:6]}" if folded[file.casefold()] > 1 else file
+        for name, file in plain.items()
     }

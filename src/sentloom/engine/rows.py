@@ -1,4 +1,8 @@
-"""The rows of a stage: read, joined, reduced to a share, and searched for sentences of the evaluation sets."""
+"""The rows that stages take, and how rows in memory become files that stages can name.
+
+A stage's rows are read, joined, reduced to a share, and searched for sentences of the evaluation sets. What a caller in
+Python passes as data is a name, a file, or rows in memory, which are written to the folder `inputs` of the output.
+"""
 
 import json
 import re
@@ -25,7 +29,13 @@ if TYPE_CHECKING:
     from sentloom.engine.stages.stage import DataStage
 
 Opened = Callable[[str], Dataset]  # the rows that `stage:NAME` refers to
+Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
 SLICES = 10_000  # rows are assigned to slices by the hash of their first text
+INPUTS = "inputs"  # a folder in the output folder
+FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
+
+
+# The rows of a stage
 
 
 def clean_data(stage: "DataStage", evaluated: Sequence[Dataset], opened: Opened | None = None) -> Dataset:
@@ -35,7 +45,7 @@ def clean_data(stage: "DataStage", evaluated: Sequence[Dataset], opened: Opened 
 
 
 def read_data(stage: "DataStage", opened: Opened | None = None) -> Dataset:
-    """A stage's rows, or the wanted share of them, as one dataset, in the shape they have."""
+    """A stage's rows, or the share of them that it takes, as one dataset in the shape that they have."""
     parts = [
         opened(name) if opened and named_stage(name) else open_data(name, shape=stage.shape, columns=stage.columns)
         for name in stage.data
@@ -59,24 +69,23 @@ def share_of(data: Dataset, share: float) -> Dataset:
 
 
 def refuse_leaks(stage: "DataStage", data: Dataset, evaluated: Sequence[Dataset]) -> int:
-    """How many sentences of the evaluation sets are in the data; none may be, unless the stage says so."""
+    """How many sentences of the evaluation sets are in the data: none may be, unless the stage says so."""
     if not evaluated:
         return 0
     leaks = find_leaks(data, evaluated)
-    if leaks.leaked_sentences and not stage.transductive:
-        one = leaks.first[0]
+    count = leaks.leaked_sentences
+    if count and not stage.transductive:
+        leak = leaks.first[0]
         raise InputError(
-            f"stage {stage.name}, {one.training}",
-            f"{leaks.leaked_sentences:,} of its sentences are also scored on, such as {one.text!r} of {one.evaluation}",
+            f"stage {stage.name}, {leak.training}",
+            f"{count:,} of its sentences are also scored on, such as {leak.text!r} of {leak.evaluation}",
             "training data without them",
             "set drop_leaks: true to leave those rows out, or transductive: true to train on them, which reports state",
         )
-    return leaks.leaked_sentences
+    return count
 
 
-Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
-INPUTS = "inputs"  # a folder in the output folder
-FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
+# The inputs of a call
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,8 @@ def input_file(
     if isinstance(data, str | Path):
         return InputFile(str(data))
     rows = open_data(data, **reading)
-    for one in rows.irregular:
-        log(f"{rows.files[0]}: {one}")
+    for problem in rows.irregular:
+        log(f"{rows.files[0]}: {problem}")
     if label_column:  # the same rows are written once for each
         rows = rows.derive(rows.table, f"label column {label_column}")
     lost = {} if rows is data else rows.lost  # rows that the caller has read are counted as they are
@@ -111,17 +120,17 @@ def input_file(
 
 def labels_of(inputs: Sequence[InputFile]) -> dict[str, str]:
     """What the files of rows in memory are called in messages: "the list", or "the list (input 2)" of several."""
-    names = [_in_messages(one) for one in inputs]
+    labels = [_label(file) for file in inputs]
     return {
-        one.name: name if names.count(name) == 1 else f"{name} (input {number})"
-        for number, (one, name) in enumerate(zip(inputs, names, strict=True), 1)
-        if name
+        file.name: label if labels.count(label) == 1 else f"{label} (input {number})"
+        for number, (file, label) in enumerate(zip(inputs, labels, strict=True), 1)
+        if label
     }
 
 
-def _in_messages(one: InputFile) -> str:
-    column = f": {one.label_column}" if one.label_column else ""
-    return f"{one.rows.files[0]}{column}" if one.rows is not None else ""
+def _label(file: InputFile) -> str:
+    column = f": {file.label_column}" if file.label_column else ""
+    return f"{file.rows.files[0]}{column}" if file.rows is not None else ""
 
 
 def inputs_in(data: Inputs, *, scored: bool = False) -> list[Data]:
@@ -132,8 +141,8 @@ def inputs_in(data: Inputs, *, scored: bool = False) -> list[Data]:
     """
     if not isinstance(data, list | tuple):
         return [data]
-    several = any(isinstance(one, Path) or is_table(one) or (scored and isinstance(one, str)) for one in data)
-    files = all(isinstance(one, str) and (_is_path(one) or FILE_NAME.fullmatch(one)) for one in data)
+    several = any(isinstance(item, Path) or is_table(item) or (scored and isinstance(item, str)) for item in data)
+    files = all(isinstance(item, str) and (_is_path(item) or FILE_NAME.fullmatch(item)) for item in data)
     return [*data] if several or files else [data]
 
 
@@ -148,13 +157,13 @@ def recipe_changes(changes: Changes, recipe: Path, folder: Path) -> tuple[list[s
     """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
     if not isinstance(changes, Mapping):
         return [changes] if isinstance(changes, str) else [*changes], []
-    found, files = [], []
+    stated, files = [], []
     for key, value in changes.items():
         if key.rpartition(".")[2] == "data" and not _names_files(value, recipe.parent):
             files.append(input_file(value, folder.resolve(), lambda line: None))
             value = files[-1].name
-        found.append(f"{key}={json.dumps(value, default=str)}")
-    return found, files
+        stated.append(f"{key}={json.dumps(value, default=str)}")
+    return stated, files
 
 
 def _names_files(value: Any, folder: Path) -> bool:
@@ -162,7 +171,7 @@ def _names_files(value: Any, folder: Path) -> bool:
     if isinstance(value, str | Path):
         return True
     return isinstance(value, list | tuple) and all(
-        isinstance(one, Path)
-        or (isinstance(one, str) and (named_stage(one) or one.startswith("embedded") or _is_path(one, folder)))
-        for one in value
+        isinstance(item, Path)
+        or (isinstance(item, str) and (named_stage(item) or item.startswith("embedded") or _is_path(item, folder)))
+        for item in value
     )

@@ -1,6 +1,6 @@
 """Run a plan: every stage in order, for every seed; then score what came out, beside the base.
 
-    DIR/stages/NAME-KEY/   the artifact of a stage (see `artifacts`), with its journal log.jsonl and snapshots/ if it
+    DIR/stages/NAME-KEY/   the artifact of a stage (see `artifacts.py`), with its journal log.jsonl and snapshots/ if it
                            trained; checkpoints/ only while it runs
     DIR/scores/            scores by the model's fingerprint and the set's hash
     DIR/trunks/NAME-KEY/   what trainings of different lengths have in common, if their schedule allows it
@@ -149,14 +149,14 @@ class Runner:
     @property
     def evaluated(self) -> list[Dataset]:
         """The sentences of all sets: no stage may train on them unless it says so."""
-        return [one.data for one in (*self.evaluation_sets, *([self.selecting] if self.selecting else []))]
+        return [scored.data for scored in (*self.evaluation_sets, *([self.selecting] if self.selecting else []))]
 
     def say(self, text: str) -> None:
         """Log a line about this plan."""
         self.log(f"{self.plan.name}: {text}")
 
     def say_of(self, stage: Stage, label: str, text: str) -> None:
-        """Log a line about a stage of this plan; a name that both have is given once."""
+        """Log a line about a stage of this plan; if both have the same name, it is given once."""
         log = self.log if stage.name == self.plan.name else self.say
         log(f"{label}: {text}")
 
@@ -178,9 +178,9 @@ class Runner:
         known = (stage.name, *(self.artifacts[name].fingerprint for name in made_by))
         if known not in self._read:
             with self.accelerator.main_process_first():
-                found = stage.read(self.evaluated, self._open)
-            self._check(stage, found[0])
-            self._read[known] = found
+                data, leaked = stage.read(self.evaluated, self._open)
+            self._check(stage, data)
+            self._read[known] = data, leaked
         return self._read[known]
 
     def _open(self, source: str) -> Dataset:
@@ -226,7 +226,7 @@ class Runner:
         if self._is_encoder:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
-        tuned = any(one.task.seed is not None for one in self.evaluation_sets)
+        tuned = any(scored.task.seed is not None for scored in self.evaluation_sets)
         seeded = tuned or len(once) < len(self.plan.stages)
         return [self.run_seed(seed) for seed in (self.plan.seeds if seeded else self.plan.seeds[:1])]
 
@@ -240,8 +240,8 @@ class Runner:
         base, before = self._untouched
         at_start = self._scores(self.base_fingerprint, self._base, seed)
         after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model)), seed) if encoder else at_start
-        found = (model, base, before, self._start, at_start, after, records)
-        return PlanResult(self.plan.name, seed, *found, self._notes, self._not_comparable)
+        scores = (base, before, self._start, at_start, after)
+        return PlanResult(self.plan.name, seed, model, *scores, records, self._notes, self._not_comparable)
 
     def _walk(self, seed: int, stages: Iterable[Stage]) -> Artifact | None:
         """Run stages in order; returns the last encoder."""
@@ -273,13 +273,13 @@ class Runner:
 
     def _produced(self, stage: Stage, inputs: Inputs, key: str, place: Path, context: Context) -> dict[str, Any]:
         """The record of a stage's artifact."""
-        if found := read_result(place, self.say):
+        if finished := read_result(place, self.say):
             context.log(f"done before, reused from {place}")
             if lacking := stage.reused(place):
                 context.log(lacking)
             if self.accelerator.is_main_process:
                 _tidy(place)
-            return {**found, "leaked": inputs.leaked}  # of today's sets
+            return {**finished, "leaked": inputs.leaked}  # of today's sets
         limit = math.inf if stage.TOGETHER else context.limits.get(stage.name, math.inf)
         with deadline(limit):
             facts = stage.run(inputs, place, context)
@@ -295,8 +295,8 @@ class Runner:
     def context(self, seed: int, log: Callable[[str], None] = lambda text: None) -> Context:
         """What all stages share under a seed."""
         plan = self.plan
-        found = (plan.prompts, plan.select, self.selecting, plan.trackers)
-        return Context(self.folder, self.accelerator, log, seed, *found, self.limits)
+        select, selecting, trackers = plan.select, self.selecting, plan.trackers
+        return Context(self.folder, self.accelerator, log, seed, plan.prompts, select, selecting, trackers, self.limits)
 
     def _record(self, stage: Stage) -> dict[str, Any]:
         """The record of a stage's artifact, its folder relative to DIR."""
@@ -361,10 +361,11 @@ class Runner:
         """Scores by set; cached scores are reused."""
         scores: dict[str, float] = {}
         load_once = cache(load)
-        for one in (one.under(seed) for one in self.evaluation_sets):
-            score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
-            scores[one.name] = from_main(self.accelerator, score)
-        return scores | {name: mean(scores[one] for one in self._counted(sets)) for name, sets in self._means.items()}
+        for scored in [scored.under(seed) for scored in self.evaluation_sets]:
+            score = self._score(scored, fingerprint, load_once) if self.accelerator.is_main_process else None
+            scores[scored.name] = from_main(self.accelerator, score)
+        means = {name: mean(scores[part] for part in self._counted(sets)) for name, sets in self._means.items()}
+        return scores | means
 
     @property
     def _means(self) -> dict[str, tuple[str, ...]]:
@@ -381,26 +382,26 @@ class Runner:
     @property
     def _unlike(self) -> set[str]:
         """The sets whose scores are not those that papers print."""
-        return {one.name for one in self.evaluation_sets if not one.task.comparable}
+        return {scored.name for scored in self.evaluation_sets if not scored.task.comparable}
 
     @property
     def _not_comparable(self) -> tuple[str, ...]:
-        """These sets, and the means that should be over one of them."""
+        """These sets, and the means that one of them belongs to."""
         return (*sorted(self._unlike), *(name for name, sets in self._means.items() if self._unlike.intersection(sets)))
 
     @property
     def _notes(self) -> dict[str, tuple[str, ...]]:
         """What must be known about the sets and their means."""
-        notes = {one.name: one.task.notes for one in self.evaluation_sets if one.task.notes}
+        notes = {scored.name: scored.task.notes for scored in self.evaluation_sets if scored.task.notes}
         for name, sets in self._means.items():
-            if unlike := [one for one in sets if one in self._unlike]:
+            if unlike := [part for part in sets if part in self._unlike]:
                 how = "without" if self._counted(sets) != list(sets) else "includes"
                 notes[name] = (f"{how} {', '.join(unlike)}: {NOT_COMPARABLE} published scores",)
         return notes
 
-    def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Model]) -> float:
-        folder = self.folder / "scores"
-        return one.main(cached_scores(folder, fingerprint, one.task, lambda: score_tasks(load(), [one.task])[0]))
+    def _score(self, scored: EvaluationSet, fingerprint: str, load: Callable[[], Model]) -> float:
+        folder, task = self.folder / "scores", scored.task
+        return scored.main(cached_scores(folder, fingerprint, task, lambda: score_tasks(load(), [task])[0]))
 
 
 def _about(stage: Stage, inputs: Inputs, key: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def show(value: object) -> str:
 
 def one_of(name: str, known: Iterable[str], before: str = "") -> str:
     """The name nearest to what was written; with the known names, if they are few or if none is near."""
-    names = {re.sub(r"[\W_]+", "", one).casefold(): one for one in known}
+    names = {re.sub(r"[\W_]+", "", full).casefold(): full for full in known}
     near = difflib.get_close_matches(re.sub(r"[\W_]+", "", name).casefold(), names, n=1, cutoff=0.6)
     hint = f'did you mean "{names[near[0]]}"?' if near else ""
     if near and len(names) > SHOWN_NAMES:
@@ -96,7 +96,7 @@ class Evaluate(Strict):
 
     @model_validator(mode="after")
     def _means_of_sets(self) -> "Evaluate":
-        unknown = [one for some in self.means.values() for one in some if one not in self.sets]
+        unknown = [name for sets in self.means.values() for name in sets if name not in self.sets]
         if unknown:
             raise ValueError(f"a mean over {unknown[0]}, which is not among the sets")
         return self
@@ -148,29 +148,29 @@ TOP = tuple(key for key in (*Top.model_fields, "stages") if key != "name")
 def validated(
     model: type[Model], values: Mapping[str, Any], more: Sequence[str] = ()
 ) -> tuple[Model | None, list[tuple[Keys, str, str]]]:
-    """Values as a model, or what is wrong: place, found, expected. `more` are keys that other models check.
+    """Values as a model, or what is wrong: place, problem, expected. `more` are keys that other models check.
 
     Validation goes through JSON: there pydantic is strict about types and still accepts a list for a tuple.
     """
     try:
         return model.model_validate_json(json.dumps(values), strict=True), []
     except ValidationError as error:
-        wanted: dict[tuple[Keys, str], list[str]] = {}  # a union reports what each of its members expected
-        for one in error.errors():
-            at, found, said = _explained(one, model, values, more)
-            wanted.setdefault((at, found), []).append(said)
-        return None, [(at, found, " or ".join(said)) for (at, found), said in wanted.items()]
+        expected: dict[tuple[Keys, str], list[str]] = {}  # a union reports what each of its members expected
+        for detail in error.errors():
+            at, problem, said = _explained(detail, model, values, more)
+            expected.setdefault((at, problem), []).append(said)
+        return None, [(at, problem, " or ".join(said)) for (at, problem), said in expected.items()]
 
 
 def missing(key: str) -> tuple[str, str]:
-    """Found and expected where a key must be given."""
+    """Problem and expected where a key must be given."""
     return f"the key {show(key)} is missing", ""
 
 
 def _explained(
     error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], more: Sequence[str]
 ) -> tuple[Keys, str, str]:
-    """Place, found and expected of one of pydantic's errors."""
+    """Place, problem and expected of one of pydantic's errors."""
     *around, last = error["loc"] or ("",)
     if error["type"] == "missing":
         short = isinstance(last, int)  # a list

@@ -1,4 +1,8 @@
-"""Mine hard negatives: an encoder and pairs in, triplets out."""
+"""Search texts for training data: `mine` gives pairs hard negatives, `retrieve` finds what each sentence entails.
+
+mine       an encoder and pairs in, triplets out
+retrieve   an NLI cross-encoder and sentences in, pairs out: BM25 ranks the candidates, the cross-encoder judges
+"""
 
 import hashlib
 import time
@@ -34,6 +38,8 @@ from sentloom.search.mining import MineSettings, mine
 TIMED_PAIRS = 128
 TIMED_SCORES = 32  # pairs that a teacher is timed on
 SCORED = 2  # pairs that a teacher scores, for each positive and negative: it rejects some candidates
+BLOCK = 256  # sentences that are searched for at a time
+TIMED_SENTENCES = 16
 
 
 class MineOptions(MineSettings, Options):
@@ -43,11 +49,11 @@ class MineOptions(MineSettings, Options):
     guide: Text | None = None  # a second encoder that candidates must be far from the anchor by
     teacher: Text | None = None  # a cross-encoder that must score candidates below the positive
     corpus: tuple[Text, ...] = ()  # files to search in; without any, the positives of the pairs
-    rows: int | None = Field(None, ge=1)  # pairs that are searched for, evenly spaced; None: all
+    rows: int | None = Field(None, ge=1)  # how many pairs get negatives, evenly spaced; None: all
 
     @property
     def how(self) -> MineSettings:
-        """How hard they may be."""
+        """How hard the negatives may be."""
         return MineSettings(**self.model_dump(include={*MineSettings.model_fields}))
 
 
@@ -62,9 +68,9 @@ class Mine(EncoderKeys, StoredDataset):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        found = super().located(locate)
-        options = found.options.model_copy(update={"corpus": tuple(map(locate, self.options.corpus))})
-        return found.model_copy(update={"model": self.model and locate(self.model), "options": options})
+        located = super().located(locate)
+        options = located.options.model_copy(update={"corpus": tuple(map(locate, self.options.corpus))})
+        return located.model_copy(update={"model": self.model and locate(self.model), "options": options})
 
     def models(self) -> tuple[str, ...]:
         """The encoder that searches."""
@@ -76,10 +82,10 @@ class Mine(EncoderKeys, StoredDataset):
         return (Shape.PAIRS,)
 
     def fit(self, data: Dataset) -> Dataset:
-        """The pairs, or as many of them as are wanted."""
+        """The pairs that get negatives."""
         if data.shape is not Shape.PAIRS:
-            found = f"the shape of its data is {data.shape}"
-            raise InputError(f"stage {self.name}", found, "pairs", "give a file with anchors and positives")
+            problem = f"the shape of its data is {data.shape}"
+            raise InputError(f"stage {self.name}", problem, "pairs", "give a file with anchors and positives")
         return sampled_rows(data, self.options.rows)
 
     def load(self, source: str, prompts: Prompts | None) -> Encoder:
@@ -93,8 +99,8 @@ class Mine(EncoderKeys, StoredDataset):
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """Options, and the corpus by its content."""
         corpus = [open_data(name).sha256 for name in self.options.corpus]
-        found = super().depends(inputs, context)
-        return {**found, "corpus": corpus, "pooling": self.pooling, "max": self.max_length}
+        options = super().depends(inputs, context)
+        return {**options, "corpus": corpus, "pooling": self.pooling, "max": self.max_length}
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
         """Search for the negatives of every pair."""
@@ -108,25 +114,25 @@ class Mine(EncoderKeys, StoredDataset):
     def _corpus(self) -> list[str] | None:
         """Every distinct sentence of the corpus files."""
         files = [texts_of(open_data(name)) for name in self.options.corpus]
-        return [text for one in files for text in one.column("text").to_pylist()] if files else None
+        return [text for file in files for text in file.column("text").to_pylist()] if files else None
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time the encoding of some pairs. For the stages after it, the next positives are each pair's negatives."""
         pairs, encoder = inputs.rows, self.load(inputs.model.source, context.prompts)
         texts = [text for name in COLUMNS[Shape.PAIRS] for text in pairs.column(name).slice(0, TIMED_PAIRS).to_pylist()]
-        each, corpus = time_per_item(encoder.encode, texts), len(self._corpus() or ())
+        per_text, corpus = time_per_item(encoder.encode, texts), len(self._corpus() or ())
         if self.options.guide:
-            each += time_per_item(shared_encoder(self.options.guide).encode, texts)
-        seconds, before = 2 * len(pairs) * each, corpus * each
+            per_text += time_per_item(shared_encoder(self.options.guide).encode, texts)
+        seconds, before = 2 * len(pairs) * per_text, corpus * per_text
         if self.options.teacher:
             first = pairs.take(range(min(TIMED_SCORES, len(pairs))))
             both = list(zip(first["anchor"], first["positive"], strict=True))
             scored = SCORED * (1 + self.options.negatives) * len(pairs)
             seconds += scored * time_per_item(CrossEncoder.load(self.options.teacher).score, both)
         rows, leaked = len(pairs), inputs.leaked
-        found = Forecast(self.name, self.method, rows, Shape.TRIPLETS, seconds, leaked=leaked, before=before)
+        ahead = Forecast(self.name, self.method, rows, Shape.TRIPLETS, seconds, leaked=leaked, before=before)
         negatives = self.options.negatives
-        return found, Artifact("dataset", "", "", {}, lambda part: _with_next_positives(pairs, negatives))
+        return ahead, Artifact("dataset", "", "", {}, lambda part: _with_next_positives(pairs, negatives))
 
 
 def sampled_rows(data: Dataset, rows: int | None) -> Dataset:
@@ -145,10 +151,6 @@ def _with_next_positives(pairs: Dataset, count: int) -> Dataset:
     columns = {name: pairs.column(name) for name in ("anchor", "positive")}
     table = pa.table({**columns, "negatives": negatives, FILE: pairs.column(FILE), LINE: pairs.column(LINE)})
     return replace(pairs.derive(table, "placeholder triplets", Shape.TRIPLETS), used={}, skipped={})
-
-
-BLOCK = 256  # sentences that are searched for at a time
-TIMED_SENTENCES = 16
 
 
 class RetrieveOptions(Options):
@@ -187,21 +189,21 @@ class Retrieve(StoredDataset):
         start = time.perf_counter()
         judge, by = load_nli_judge(inputs.model.source), self.options
         texts = inputs.rows.column("text").to_pylist()
-        found = list(entailed(texts, judge, by.candidates, by.threshold))
-        if not found:
+        entailments = list(entailed(texts, judge, by.candidates, by.threshold))
+        if not entailments:
             problem = f"none of the candidates of {len(texts):,} sentences is entailed"
             raise InputError(f"stage {self.name}", problem, "some pairs", "lower the threshold, or give more text")
-        return self.store(_pairs(inputs.rows, found), place, start)
+        return self.store(_pairs(inputs.rows, entailments), place, start)
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time some judgements. For the stages after it, every sentence is beside itself."""
         rows = inputs.rows
         few = rows.column("text").slice(0, TIMED_SENTENCES).to_pylist()
-        each = time_per_item(load_nli_judge(self.model).score, list(zip(few, few, strict=True)))
-        seconds = each * self.options.candidates * len(rows)
+        per_pair = time_per_item(load_nli_judge(self.model).score, list(zip(few, few, strict=True)))
+        seconds = per_pair * self.options.candidates * len(rows)
         pairs = placeholder(rows, Shape.PAIRS)
-        found = Forecast(self.name, self.method, len(rows), Shape.PAIRS, seconds, leaked=inputs.leaked, note=ONCE)
-        return found, Artifact("dataset", "", "", {}, lambda part: pairs)
+        ahead = Forecast(self.name, self.method, len(rows), Shape.PAIRS, seconds, leaked=inputs.leaked, note=ONCE)
+        return ahead, Artifact("dataset", "", "", {}, lambda part: pairs)
 
 
 def entailed(texts: Sequence[str], judge: CrossEncoder, count: int, threshold: float) -> Iterator[tuple[int, str]]:
@@ -209,9 +211,10 @@ def entailed(texts: Sequence[str], judge: CrossEncoder, count: int, threshold: f
     index = Bm25(texts)
     with progress("retrieving", len(texts), "sentences") as advance:
         for start in range(0, len(texts), BLOCK):
-            some = candidates(index, texts, range(start, min(start + BLOCK, len(texts))), count)
-            scores = judge.score([(texts[row], texts[other]) for row, other in some])
-            yield from ((row, texts[other]) for (row, other), one in zip(some, scores, strict=True) if one >= threshold)
+            block = candidates(index, texts, range(start, min(start + BLOCK, len(texts))), count)
+            scores = judge.score([(texts[row], texts[other]) for row, other in block])
+            judged = zip(block, scores, strict=True)
+            yield from ((row, texts[other]) for (row, other), score in judged if score >= threshold)
             advance(min(BLOCK, len(texts) - start))
 
 
@@ -223,11 +226,11 @@ def candidates(index: Bm25, texts: Sequence[str], rows: range, count: int) -> li
     return [(row, int(other)) for at, row in enumerate(rows) for other in best[at] if scores[at, other] > 0]
 
 
-def _pairs(texts: Dataset, found: Sequence[tuple[int, str]]) -> Dataset:
+def _pairs(texts: Dataset, entailments: Sequence[tuple[int, str]]) -> Dataset:
     """Pairs with the origin of their first sentence."""
-    rows, others = zip(*found, strict=True)
+    rows, others = zip(*entailments, strict=True)
     first = texts.table.take(pa.array(rows))
     columns = {"anchor": first.column("text"), "positive": pa.array(others, pa.large_string())}
     table = pa.table({**columns, FILE: first.column(FILE), LINE: first.column(LINE)})
-    how = hashlib.sha256(repr(found).encode()).hexdigest()
+    how = hashlib.sha256(repr(entailments).encode()).hexdigest()
     return replace(texts.derive(table, f"retrieved pairs {how}", Shape.PAIRS), used={}, skipped={})

@@ -1,4 +1,4 @@
-"""Merge encoders: two or more encoders of one architecture in, the weighted mean of their weights out."""
+"""Make an encoder of others without training: `merge` averages the weights of several, `shrink` drops layers of one."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +21,31 @@ from sentloom.methods import Options
 from sentloom.methods.settings import Weight
 
 
+class Reshape(Stage):
+    """A stage that only rearranges weights, which takes seconds: a forecast does it, in the scratch folder."""
+
+    MODEL_KIND = "encoder"
+    PRODUCES = "encoder"
+    OUTPUTS = (MODEL,)
+
+    def reshaped(self, inputs: Inputs, context: Context) -> tuple[Encoder, dict[str, Any]]:
+        """The new encoder, and what the record says about it."""
+        raise NotImplementedError
+
+    def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
+        """Make the encoder, and save it."""
+        start = time.perf_counter()
+        encoder, facts = self.reshaped(inputs, context)
+        encoder.save(place / MODEL, golden=False)
+        return {**facts, "seconds": time.perf_counter() - start, "fingerprint": encoder.fingerprint()}
+
+    def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
+        """What the run itself took."""
+        facts = self.run(inputs, scratch / self.name, context)
+        artifact = Artifact("encoder", str(scratch / self.name / MODEL), facts["fingerprint"])
+        return Forecast(self.name, self.method, 0, None, facts["seconds"]), artifact
+
+
 def _two_or_more(models: tuple[str, ...]) -> tuple[str, ...]:
     if len(models) < 2:
         raise ValueError("two or more")
@@ -40,20 +65,17 @@ class MergeOptions(Options):
         return self
 
 
-class Merge(Stage):
-    """Nothing is trained. Pooling, prompts and length are those of the first encoder."""
+class Merge(Reshape):
+    """The weighted mean of encoders of one architecture; pooling, prompts and length are those of the first."""
 
-    MODEL_KIND = "encoder"
-    PRODUCES = "encoder"
-    OUTPUTS = (MODEL,)
     OPTIONS = MergeOptions
 
     options: MergeOptions = LATER
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        found = tuple(name if name == BASE else locate(name) for name in self.options.models)
-        return self.model_copy(update={"options": self.options.model_copy(update={"models": found})})
+        models = tuple(name if name == BASE else locate(name) for name in self.options.models)
+        return self.model_copy(update={"options": self.options.model_copy(update={"models": models})})
 
     def models(self) -> tuple[str, ...]:
         """The encoders that are merged."""
@@ -67,21 +89,12 @@ class Merge(Stage):
         """The weights; models count by their content."""
         return {"weights": self.options.weights}
 
-    def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
-        """Merge, and save the encoder."""
-        start = time.perf_counter()
+    def reshaped(self, inputs: Inputs, context: Context) -> tuple[Encoder, dict[str, Any]]:
+        """The mean, and the weight of each encoder."""
         with running_on("cpu", None):  # the mean is taken in float64
             encoders = [shared_encoder(model.source, prompts=context.prompts) for model in inputs.models]
-        merged = merge(encoders, self.options.weights)
-        merged.save(place / MODEL, golden=False)
         weights = list(self.options.weights or [1.0] * len(encoders))
-        return {"weights": weights, "seconds": time.perf_counter() - start, "fingerprint": merged.fingerprint()}
-
-    def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
-        """Merging is quick: it is done, in the scratch folder."""
-        facts = self.run(inputs, scratch / self.name, context)
-        found = Forecast(self.name, self.method, 0, None, facts["seconds"])
-        return found, Artifact("encoder", str(scratch / self.name / MODEL), facts["fingerprint"])
+        return merge(encoders, self.options.weights), {"weights": weights}
 
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:
@@ -96,12 +109,9 @@ class ShrinkOptions(Options):
     layers: Annotated[int, Field(ge=1)] | None = None
 
 
-class Shrink(Stage):
-    """Nothing is trained. A decoder is dropped: a decoder-first encoder gets mean pooling."""
+class Shrink(Reshape):
+    """Fewer layers of the encoder before. A decoder is dropped: a decoder-first encoder gets mean pooling."""
 
-    MODEL_KIND = "encoder"
-    PRODUCES = "encoder"
-    OUTPUTS = (MODEL,)
     OPTIONS = ShrinkOptions
 
     pooling: PoolingName | None = None  # of the smaller encoder
@@ -127,20 +137,11 @@ class Shrink(Stage):
         """Layers and pooling."""
         return {**super().depends(inputs, context), "pooling": self.pooling}
 
-    def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
-        """Take the layers, and save the encoder."""
-        start = time.perf_counter()
+    def reshaped(self, inputs: Inputs, context: Context) -> tuple[Encoder, dict[str, Any]]:
+        """The smaller encoder, and the number of layers before and after."""
         before = self.load(inputs.model.source, context.prompts)
         after = shrink(before, self.options.layers)
-        after.save(place / MODEL, golden=False)
-        layers = [one.backbone.num_layers for one in (before, after)]
-        return {"layers": layers, "seconds": time.perf_counter() - start, "fingerprint": after.fingerprint()}
-
-    def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
-        """Taking layers is quick: it is done, in the scratch folder."""
-        facts = self.run(inputs, scratch / self.name, context)
-        found = Forecast(self.name, self.method, 0, None, facts["seconds"])
-        return found, Artifact("encoder", str(scratch / self.name / MODEL), facts["fingerprint"])
+        return after, {"layers": [encoder.backbone.num_layers for encoder in (before, after)]}
 
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:

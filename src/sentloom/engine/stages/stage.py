@@ -1,6 +1,6 @@
 """The contract of a stage: it takes artifacts and produces one artifact.
 
-A stage is a frozen set of plain values, as a recipe writes them. `pipeline.runner` resolves its inputs, asks for its
+A stage is a frozen set of plain values, as a recipe writes them. `engine.runner` resolves its inputs, asks for its
 content `key`, reuses the artifact that is stored under that key, or calls `run` and writes the record.
 """
 
@@ -83,7 +83,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The artifacts that a stage takes, found."""
+    """The artifacts and rows that a stage takes."""
 
     models: tuple[Artifact, ...] = ()
     data: Dataset | None = None
@@ -117,8 +117,8 @@ class Forecast:
     steps: int = 0
     leaked: int = 0
     note: str = ""
-    before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage, whatever its rows
-    timing: float = 0.0  # seconds that timing the steps took here
+    before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage: for any number of rows
+    timing: float = 0.0  # seconds that this measurement of the steps took
 
 
 def content_of(key: str, model: str) -> str:
@@ -231,7 +231,7 @@ class Stage(Strict):
         return content_key(
             method=self.method,
             revision=self.REVISION,
-            models=[one.fingerprint for one in inputs.models],
+            models=[model.fingerprint for model in inputs.models],
             data=data and [data.sha256, str(data.shape), dict(data.used)],
             settings=trained,
             engine=ENGINE if self.TOGETHER else None,
@@ -241,7 +241,7 @@ class Stage(Strict):
         )
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
-        """Produce the artifact in the folder `place`; returns what the record says of it.
+        """Produce the artifact in the folder `place`; returns what the record says about it.
 
         An encoder or a writer has its `fingerprint` in the record. Called again after a kill, it resumes.
         """

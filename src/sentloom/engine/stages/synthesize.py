@@ -44,7 +44,7 @@ from sentloom.writing.writer import NLI_KINDS, Kind
 
 SYNTHESIZER = "synthesizer"  # the method of a stage whose model has learned to write and to judge
 TIMED_TEXTS = 16
-ENDPOINT_SECONDS = 1.0  # per request, as long as nobody has asked it: a forecast sends nothing
+ENDPOINT_SECONDS = 1.0  # per request, assumed: a forecast sends no request that could be timed
 PARTS = {"": ("triplets", TRIPLETS), "pairs": ("pairs", PAIRS)}
 
 
@@ -54,9 +54,9 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
     kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = NLI_KINDS
     shots: str | None = None  # a file of pairs or triplets that show what to write
     writer_model: str | None = None  # of an endpoint
-    max_tokens: int | None = Field(None, ge=1)  # of an endpoint, read and written, in all ledgers of the folder
-    rows: int | None = Field(None, ge=1)  # of the raw text, from the first
-    shuffle: bool = False  # the texts by the seed: the first are then a sample of them all
+    max_tokens: int | None = Field(None, ge=1)  # that an endpoint reads and writes, for all ledgers of the folder
+    rows: int | None = Field(None, ge=1)  # how many texts, from the first; None: all
+    shuffle: bool = False  # the texts by the seed, so that the first ones are a sample of all
 
     def part(self, model: type[BaseModel]) -> Any:
         """The options that belong to `Sampling`, `Filtering` or `Execution`."""
@@ -85,7 +85,7 @@ class WritingStopped(Exception):
     """Writing ended early; what was written for the first `rows` of `wanted` texts is in the ledger."""
 
     def __init__(self, stage: str, rows: int, wanted: int, *, late: bool) -> None:
-        """`late` says that the time was used up; otherwise it was the limit of tokens."""
+        """`late`: the time was used up; otherwise the tokens were."""
         super().__init__(f"{stage}: stopped after {rows} of {wanted} texts")
         self.stage, self.rows, self.wanted, self.late = stage, rows, wanted, late
 
@@ -132,8 +132,7 @@ class Synthesize(WriterStage):
         """With every path and model name located."""
         by = self.options
         named = {name: locate(value) for name in ("encoder", "teacher", "shots") if (value := getattr(by, name))}
-        found = by.model_copy(update=named)
-        return super().located(locate).model_copy(update={"options": found})
+        return super().located(locate).model_copy(update={"options": by.model_copy(update=named)})
 
     @classmethod
     def takes_model_of(cls, other: type[Stage], method: str) -> bool:
@@ -178,14 +177,14 @@ class Synthesize(WriterStage):
         )
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
-        """Write what the ledger lacks, filter it, and copy what was kept, which other filters would overwrite."""
+        """Write what the ledger lacks, and filter it; what was kept is copied, as other filters overwrite it."""
         start = time.perf_counter()
         ledger = place.with_name(f"{self.name}-ledger-{self._ledger_key(inputs)}")
         summary = self._written(inputs.rows, inputs.model.source, ledger, context)
         for name in self.OUTPUTS:
             with new_file(place / name) as part:
                 shutil.copyfile(ledger / name, part)
-        kinds = {kind: {"written": one.written, "kept": one.kept} for kind, one in summary.kinds.items()}
+        kinds = {name: {"written": kind.written, "kept": kind.kept} for name, kind in summary.kinds.items()}
         counts = {"sources": summary.sources, "triplets": summary.triplets, "pairs": summary.pairs, "kinds": kinds}
         paid = {"tokens": summary.endpoint_tokens, "cost": summary.endpoint_cost} if summary.endpoint_tokens else {}
         return {**counts, **paid, "seconds": time.perf_counter() - start}
@@ -198,11 +197,11 @@ class Synthesize(WriterStage):
         try:
             return self._synthesized(data, model, ledger, rows, context)
         except (OutOfTime, TokenLimit) as error:
-            if self.name not in context.limits:  # nobody continues with less
+            if self.name not in context.limits:  # the caller cannot go on with fewer rows
                 raise
             late = isinstance(error, OutOfTime)
             if late and not _rows_in(ledger, rows):
-                with deadline(math.inf):  # a first block is always written
+                with deadline(math.inf):  # the first block is always written
                     self._synthesized(data, model, ledger, min(by.block, rows), context)
             raise WritingStopped(self.name, _rows_in(ledger, rows), rows, late=late) from None
 
@@ -219,12 +218,12 @@ class Synthesize(WriterStage):
         rows = min(by.rows or len(data), len(data))
         seconds = rows * self._seconds_per_text(inputs, scratch)
         before, leaked = len(data) * self._seconds_per_vector(data), inputs.leaked
-        found = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=leaked, note=ONCE, before=before)
+        ahead = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=leaked, note=ONCE, before=before)
         shapes = {"": Shape.TRIPLETS if by.triplets else Shape.PAIRS, "pairs": Shape.PAIRS}
-        return found, Artifact("dataset", "", "", {}, lambda part: placeholder(data, shapes[part], rows))
+        return ahead, Artifact("dataset", "", "", {}, lambda part: placeholder(data, shapes[part], rows))
 
     def _seconds_per_text(self, inputs: Inputs, scratch: Path) -> float:
-        """Measured on a few texts, among which queries are searched; loading the model is not timed."""
+        """Measured on a few texts, which queries are also searched among; loading the model is not timed."""
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
         if by.endpoint(self.model):
             return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
@@ -237,7 +236,7 @@ class Synthesize(WriterStage):
         return (time.perf_counter() - start) / max(1, len(few))
 
     def _seconds_per_vector(self, data: Dataset) -> float:
-        """A query is searched for among all texts, whatever the number of rows that something is written for."""
+        """Queries are searched among all texts, however few of them get queries."""
         if "query" not in self.options.kinds or self.options.encoder == BM25_ALONE:
             return 0.0
         return time_per_item(shared_encoder(self.options.encoder).encode, data[:TIMED_TEXTS]["text"])
@@ -246,9 +245,9 @@ class Synthesize(WriterStage):
         """The triplets, if contradictions were written, or the pairs."""
         what, file = PARTS[part if self.options.triplets else "pairs"]
         if not record[what]:
-            found = f"the filters kept no {what} of {record['sources']:,} sentences"
+            problem = f"the filters kept no {what} of {record['sources']:,} sentences"
             fix = "loosen its filters, or use a writer that writes better"
-            raise InputError(f"stage {self.name}", found, "some to train on", fix)
+            raise InputError(f"stage {self.name}", problem, "some to train on", fix)
         return open_data(place / file)
 
     @staticmethod
@@ -256,7 +255,8 @@ class Synthesize(WriterStage):
         """How many triplets and pairs there are, and how much was kept."""
         share = (record["triplets"] + record["pairs"]) / max(1, record["sources"])
         parts = [
-            f"{one['kept'] / max(1, one['written']):.1%} of kind {kind} kept" for kind, one in record["kinds"].items()
+            f"{counts['kept'] / max(1, counts['written']):.1%} of kind {kind} kept"
+            for kind, counts in record["kinds"].items()
         ]
         paid = f"; {record['tokens']:,} tokens of the endpoint" if record.get("tokens") else ""
         return (
@@ -266,14 +266,14 @@ class Synthesize(WriterStage):
 
 
 def _rows_in(folder: Path, rows: int) -> int:
-    """For how many of the first `rows` texts a ledger has everything."""
+    """How many of the first `rows` texts a ledger is complete for, without a gap."""
     ledger = Ledger.open(folder)
     first, *_ = (*ledger.missing(rows), None)
     return rows if first is None else first * ledger.plan.block
 
 
 def _spent_beside(ledger: Path) -> int:
-    """The tokens that an endpoint was asked for in the other ledgers of a folder."""
+    """The tokens of an endpoint that the other ledgers of a folder have used."""
     others = (path for path in ledger.parent.glob(f"*-ledger-*/{ANSWERS}") if path.parent != ledger)
     return sum(Answers(path).usage.total for path in others)
 

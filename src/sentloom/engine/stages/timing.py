@@ -19,16 +19,16 @@ from sentloom.training.optimizers import build_optimizer
 
 TIMED_STEPS = 3  # at most
 ENOUGH = 1.0  # seconds after which no further step is timed
-LONG = 5.0  # seconds; a step that seems to take longer, by a part of its batch, is not timed as a whole
-PARTS = 4  # of a batch
-FEWEST_ROWS = 8  # of such a part
-WARM_STEPS = 2  # with it: the first one also allocates memory
+LONG = 5.0  # seconds; a step that would take longer, judging by a part of its batch, is not timed with the whole batch
+PARTS = 4  # a part is this fraction of the batch
+FEWEST_ROWS = 8  # in a part; smaller ones say too little
+WARM_STEPS = 2  # timed with a part: the first one also allocates memory
 
 
 def training_time(
     method: Learner, data: Dataset, settings: Settings, seed: int, accelerator: Accelerator
 ) -> tuple[int, float]:
-    """The number of steps, and the seconds that they would take; the method's weights move a little."""
+    """The number of steps, and the seconds that they would take; timing changes the method's weights a little."""
     method.to(accelerator.device).train()
     steps = settings.total_steps(settings.batches(data, seed).per_epoch)
     part = settings.model_copy(update={"batch": settings.batch // PARTS})
@@ -42,7 +42,7 @@ def training_time(
 def _step_times(
     method: Learner, data: Dataset, settings: Settings, seed: int, accelerator: Accelerator, most: int
 ) -> list[float]:
-    """The seconds of the first steps, until that is enough."""
+    """The seconds of the first steps: `most` of them, or fewer once they have taken ENOUGH."""
     optimizer, batches = build_optimizer(method, settings), settings.batches(data, seed)
     took = list[float]()
     while len(took) < most and sum(took) <= ENOUGH:
@@ -56,7 +56,7 @@ def _step_times(
 
 
 def time_per_item(work: Callable[[Sequence[Any]], Iterable[object]], items: Sequence[Any]) -> float:
-    """Seconds per item, measured on some of them."""
+    """Seconds per item, measured on these."""
     start = time.perf_counter()
     list(work(items))
     return (time.perf_counter() - start) / max(1, len(items))
@@ -68,9 +68,8 @@ def placeholder(data: Dataset, shape: Shape, rows: int | None = None) -> Dataset
     table = texts.table.slice(0, rows)
     columns = {name: table.column("text") for name in COLUMNS[shape]}
     if "negatives" in columns:
-        lists = [
-            pa.ListArray.from_arrays(pa.array(range(len(one) + 1), pa.int32()), one) for one in columns["anchor"].chunks
-        ]
+        chunks = columns["anchor"].chunks
+        lists = [pa.ListArray.from_arrays(pa.array(range(len(chunk) + 1), pa.int32()), chunk) for chunk in chunks]
         columns["negatives"] = pa.chunked_array(lists, ARROW_TYPES["negatives"])
     made = pa.table({**columns, FILE: table.column(FILE), LINE: table.column(LINE)})
     return replace(texts.derive(made, f"placeholder {shape}", shape), used={}, skipped={})

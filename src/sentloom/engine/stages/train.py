@@ -40,7 +40,7 @@ from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
 
 TRUNKS = "trunks"  # the folder of what runs of different lengths have in common
-SAMPLED_ROWS = 10_000  # whose lengths are measured
+SAMPLED_ROWS = 10_000  # from which the lengths of texts are measured
 PLACEHOLDER = "every sentence counts as one row of the data that an earlier stage will produce; it may keep fewer"
 
 
@@ -99,14 +99,14 @@ class Train(EncoderKeys, DataStage):
     @property
     def preset_pooling(self) -> str | None:
         """The preset's pooling: for a language model, which states none."""
-        found: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
-        return found
+        pooling: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
+        return pooling
 
     @property
     def preset_prompt(self) -> Mapping[str, str] | None:
         """The preset's prompt: for a recipe that states none."""
-        found: Mapping[str, str] | None = METHODS[self.method].PRESETS[self.preset or "default"].get("prompt")
-        return found
+        prompt: Mapping[str, str] | None = METHODS[self.method].PRESETS[self.preset or "default"].get("prompt")
+        return prompt
 
     def start_pooling(self, source: str) -> str | None:
         """The pooling to load the encoder with; None leaves the encoder its own."""
@@ -155,14 +155,14 @@ class Train(EncoderKeys, DataStage):
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """Options, pooling, length, and how the best step is chosen."""
-        select, found = context.select, context.selecting
+        select, selecting = context.select, context.selecting
         return {
             **super().depends(inputs, context),
             "method_revision": METHODS[self.method].REVISION,
             "pooling": self.pooling,
             "max_length": self.max_length,
             "select": select and select.model_dump(mode="json", exclude={"on", "data"}),
-            "selecting": found and found.data.sha256,
+            "selecting": selecting and selecting.data.sha256,
         }
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
@@ -238,8 +238,8 @@ class Train(EncoderKeys, DataStage):
         note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
         batch = self.settings.batch * self.settings.accumulate
         rows, leaked = len(data), inputs.leaked
-        found = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before, timing)
-        return found, Artifact("encoder", str(source), "")
+        ahead = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before, timing)
+        return ahead, Artifact("encoder", str(source), "")
 
     def build(self, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:
         """The method over its encoder; what starts at random is drawn from the seed."""
@@ -268,8 +268,8 @@ class Train(EncoderKeys, DataStage):
         if dimensions := getattr(self.options, "dimensions", None):
             check_dimensions(f"stage {self.name}", encoder, dimensions)
         if all("pooler" in name for name in learning(method.encoder)):  # no vector comes from the pooler
-            found = f"freeze_layers is {settings.freeze_layers}, which freezes the whole model"
-            raise InputError(f"stage {self.name}", found, "some layer that learns", "freeze fewer")
+            problem = f"freeze_layers is {settings.freeze_layers}, which freezes the whole model"
+            raise InputError(f"stage {self.name}", problem, "some layer that learns", "freeze fewer")
         return method
 
     def reused(self, place: Path) -> str:
@@ -312,12 +312,12 @@ def sampled_texts(data: Dataset) -> list[str]:
 
 def stated_pooling(model: str) -> str | None:
     """The pooling that a model states; None for a plain language model."""
-    found = own_pooling(locate_model(model))
-    return None if found is None else str(found)
+    pooling = own_pooling(locate_model(model))
+    return None if pooling is None else str(pooling)
 
 
 def _selection(context: Context) -> Selection | None:
-    select, found = context.select, context.selecting
-    if not (select and found):
+    select, selecting = context.select, context.selecting
+    if not (select and selecting):
         return None
-    return Selection(found.score, select.every, select.patience, select.endurance, select.keep)
+    return Selection(selecting.score, select.every, select.patience, select.endurance, select.keep)

@@ -1,4 +1,7 @@
-"""Make views: rows in, pairs of every distinct sentence and a second form of it out."""
+"""Rewrite sentences: `views` pairs every distinct sentence with a second form of it, `translate` with its translation.
+
+What is made is also cached by maker and text in DIR/views, so that a killed run resumes and other data reuses it.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -41,7 +44,7 @@ class StoredDataset(DataStage):
         return open_dataset(place / DATA)
 
     def store(self, data: Dataset, place: Path, start: float) -> dict[str, Any]:
-        """Write the rows; returns what the record says of them."""
+        """Write the rows; returns what the record says about them."""
         store_dataset(data, place / DATA)
         facts = {"rows": len(data), "shape": str(data.shape), "skipped": dict(data.skipped)}
         return {"produced": facts, "seconds": time.perf_counter() - start}
@@ -49,9 +52,9 @@ class StoredDataset(DataStage):
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:
         """How many rows there are, and what was left out or counted."""
-        made = record["produced"]
-        counted = [f"{count:,} {what}" for what, count in made["skipped"].items() if count]
-        return "; ".join([f"{made['rows']:,} {made['shape']}", *counted])
+        produced = record["produced"]
+        skipped = [f"{count:,} {reason}" for reason, count in produced["skipped"].items() if count]
+        return "; ".join([f"{produced['rows']:,} {produced['shape']}", *skipped])
 
 
 def time_makers(makers: list[Maker], texts: Dataset) -> float:
@@ -62,10 +65,7 @@ def time_makers(makers: list[Maker], texts: Dataset) -> float:
 
 
 class Views(StoredDataset):
-    """Back-translation, synonyms, mask-fill, a file of pairs, or the entailments of NLI data.
-
-    Views are also cached by maker and text in DIR/views, so that a killed run resumes and other data reuses them.
-    """
+    """Back-translation, synonyms, mask-fill, a file of pairs, or the entailments of NLI data."""
 
     options: ViewSettings = LATER
 
@@ -82,7 +82,7 @@ class Views(StoredDataset):
         """The translators, or the masked language model."""
         match self.options:
             case BackTranslation(pivots=pivots):
-                return tuple(model for one in pivots for model in (one.forward, one.backward))
+                return tuple(model for pivot in pivots for model in (pivot.forward, pivot.backward))
             case MaskFill(model=model):
                 return (model,)
         return ()
@@ -94,7 +94,7 @@ class Views(StoredDataset):
 
     @property
     def checked_for_leaks(self) -> bool:
-        """Views may hide their originals; of NLI data only the entailments are used, and training checks those."""
+        """Views may hide their originals, so these are checked; entailments are checked where they are trained on."""
         return not isinstance(self.options, Entailment)
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
@@ -123,8 +123,8 @@ class Views(StoredDataset):
         else:
             pairs = make_pairs(inputs.rows, self.options)
             seconds = time.perf_counter() - start
-        found = Forecast(self.name, self.method, len(pairs), Shape.PAIRS, seconds, leaked=inputs.leaked, note=ONCE)
-        return found, Artifact("dataset", "", "", {}, lambda part: pairs)
+        ahead = Forecast(self.name, self.method, len(pairs), Shape.PAIRS, seconds, leaked=inputs.leaked, note=ONCE)
+        return ahead, Artifact("dataset", "", "", {}, lambda part: pairs)
 
 
 def located_views(views: ViewSettings, locate: Callable[[str], str]) -> ViewSettings:
@@ -135,7 +135,7 @@ def located_views(views: ViewSettings, locate: Callable[[str], str]) -> ViewSett
         case MaskFill():
             return views.model_copy(update={"model": locate(views.model)})
         case BackTranslation():
-            pivots = [{"forward": locate(one.forward), "backward": locate(one.backward)} for one in views.pivots]
+            pivots = [{"forward": locate(pivot.forward), "backward": locate(pivot.backward)} for pivot in views.pivots]
             return BackTranslation(**{**views.model_dump(), "pivots": pivots})
     return views
 
@@ -154,7 +154,7 @@ class TranslateOptions(Options):
 
 
 class Translate(StoredDataset):
-    """Translations are also cached by translator and text in DIR/views, so that a killed run resumes."""
+    """Every distinct sentence beside its translation."""
 
     OPTIONS = TranslateOptions
 
@@ -187,5 +187,5 @@ class Translate(StoredDataset):
         """Time a few translations. For the stages after it, every sentence is its own translation."""
         texts = texts_of(inputs.rows)
         rows, seconds = placeholder(texts, Shape.PARALLEL), time_makers([self.options.maker()], texts)
-        found = Forecast(self.name, self.method, len(rows), rows.shape, seconds, leaked=inputs.leaked, note=ONCE)
-        return found, Artifact("dataset", "", "", {}, lambda part: rows)
+        ahead = Forecast(self.name, self.method, len(rows), rows.shape, seconds, leaked=inputs.leaked, note=ONCE)
+        return ahead, Artifact("dataset", "", "", {}, lambda part: rows)

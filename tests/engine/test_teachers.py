@@ -55,7 +55,7 @@ def test_a_missing_teacher_is_reported_before_anything_runs(kitchen, triplets):
 
 def test_the_forecast_has_the_time_of_the_teacher(kitchen, triplets):
     plan = read_recipe(kitchen.recipe(LEARN)).resolve()
-    (one,) = forecast(plan, Accelerator(cpu=True))
-    assert one.before > 0
-    assert one.steps == 2
+    (ahead,) = forecast(plan, Accelerator(cpu=True))
+    assert ahead.before > 0
+    assert ahead.steps == 2
     assert not stored(kitchen)

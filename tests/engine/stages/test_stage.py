@@ -16,9 +16,9 @@ def simcse(**values):
     return stage("simcse", **{"name": "one", "data": "texts.txt", "batch": 4, "steps": 3} | values)
 
 
-def key(one, *, seed=1, data=TEXTS, model=MODEL, folder="."):
+def key(stage, *, seed=1, data=TEXTS, model=MODEL, folder="."):
     context = Context(folder, Accelerator(cpu=True), print, seed)
-    return one.key(Inputs((model,), data), context)
+    return stage.key(Inputs((model,), data), context)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_what_a_stage_refers_to():
 
 def test_every_path_and_model_is_located():
     mined = stage("mine", name="mined", data="pairs.tsv", model="model", guide="guide", corpus=["more.txt"])
-    found = mined.located("/there/{}".format)
-    assert (found.data, found.model) == (("/there/pairs.tsv",), "/there/model")
-    assert (found.options.guide, found.options.corpus) == ("/there/guide", ("/there/more.txt",))
+    located = mined.located("/there/{}".format)
+    assert (located.data, located.model) == (("/there/pairs.tsv",), "/there/model")
+    assert (located.options.guide, located.options.corpus) == ("/there/guide", ("/there/more.txt",))

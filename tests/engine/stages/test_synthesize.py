@@ -98,7 +98,8 @@ class Loom:
 
 def without_times(results):
     return [
-        {key: value for key, value in one.items() if key not in ("seconds", "outcome")} for one in results[0].stages
+        {key: value for key, value in record.items() if key not in ("seconds", "outcome")}
+        for record in results[0].stages
     ]
 
 
@@ -112,7 +113,7 @@ def anchors_of(place):
 
 def test_all_stages_once_for_all_seeds_and_another_threshold_writes_nothing_anew(loom):
     first = loom.run(*GENSE, seeds=[1, 2])
-    assert [[one["stage"] for one in result.stages if not one["once"]] for result in first] == [
+    assert [[record["stage"] for record in result.stages if not record["once"]] for result in first] == [
         ["synthetic", "nli"]
     ] * 2
     warm, writer, written, synthetic, _ = first[0].stages
@@ -136,7 +137,7 @@ def test_all_stages_once_for_all_seeds_and_another_threshold_writes_nothing_anew
     stages = [{**stage, "threshold": middle} if stage is WRITTEN else stage for stage in GENSE[:3]]
     (fewer,) = loom.run(*stages)
     assert fewer.stages[2]["triplets"] < written["triplets"]
-    assert sum(one["kept"] for one in fewer.stages[2]["kinds"].values()) <= sum(score >= middle for score in scores)
+    assert sum(kind["kept"] for kind in fewer.stages[2]["kinds"].values()) <= sum(score >= middle for score in scores)
     same = {name: when for name, when in loom.files().items() if name in files and "ledger" not in name}
     assert same == {name: when for name, when in files.items() if "ledger" not in name}
     blocks = {name: when for name, when in loom.files().items() if "/blocks/" in name}
@@ -213,17 +214,17 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
 def test_a_look_ahead_lets_sentences_stand_for_what_will_be_written(loom):
     pairs = {**SYNTHETIC, "name": "pairs", "data": ["stage:written/pairs", "pairs.tsv"]}
     plan = loom.plan(*GENSE, pairs, prompt={"suffix": " so"})
-    found = forecast(plan, Accelerator(cpu=True))
-    assert [(one.stage, one.rows, one.shape, one.steps) for one in found[:1] + found[2:]] == [
+    forecasts = forecast(plan, Accelerator(cpu=True))
+    assert [(ahead.stage, ahead.rows, ahead.shape, ahead.steps) for ahead in forecasts[:1] + forecasts[2:]] == [
         ("warm", 40, Shape.TEXTS, 3),
         ("written", 20, Shape.TEXTS, 0),
         ("synthetic", 20, Shape.TRIPLETS, 3),
         ("nli", 80, Shape.TRIPLETS, 3),
         ("pairs", 44, Shape.PAIRS, 3),
     ]
-    assert (found[1].shape, found[1].steps) == (Shape.TRIPLETS, 3)
-    assert 60 < found[1].rows < 80  # the others are held out
-    assert [bool(one.note) for one in found] == [True, True, True, True, False, True]
+    assert (forecasts[1].shape, forecasts[1].steps) == (Shape.TRIPLETS, 3)
+    assert 60 < forecasts[1].rows < 80  # the others are held out
+    assert [bool(ahead.note) for ahead in forecasts] == [True, True, True, True, False, True]
     assert not (loom.folder / "out").exists()
 
 
@@ -275,7 +276,7 @@ def test_pairs_alone_and_a_filter_that_keeps_nothing(loom):
     both = [ledger_with(words | {"true": a, "false": b}) for a, b in (("true", "false"), ("false", "true"))]
     least, writer, rows = max(
         ((row["score"], writer, rows) for writer, rows in both for row in rows),
-        key=lambda one: expected(one[2], one[0])[0],
+        key=lambda case: expected(case[2], case[0])[0],
     )
     assert expected(rows, least)[0] >= 4
     stage = {**SYNTHETIC, "data": "stage:written/pairs", "batch": 2}
@@ -326,10 +327,10 @@ def test_queries_are_the_pairs_that_the_next_stage_trains_on(loom):
     written, synthetic = result.stages
     assert (written["triplets"], written["kinds"]["query"]["written"]) == (0, 20)
     assert synthetic["data"]["rows"] == written["pairs"] > 10
-    (place,) = (one for one in (loom.folder / "out/stages").glob("written-*") if "ledger" not in one.name)
+    (place,) = (path for path in (loom.folder / "out/stages").glob("written-*") if "ledger" not in path.name)
     rows = candidates_of(loom.made("written-ledger-*"))
     pairs = pq.read_table(place / "pairs.parquet").to_pylist()
-    assert {(one["anchor"], one["positive"]) for one in pairs} <= {(row["text"], row["source_text"]) for row in rows}
+    assert {(pair["anchor"], pair["positive"]) for pair in pairs} <= {(row["text"], row["source_text"]) for row in rows}
     for changes in ({"kinds": ["query", "paraphrase"]}, {"shots": "pairs.tsv"}):
         assert loom.run({**QUERIES, **changes}, base=None)[0].stages[0]["key"] != written["key"]
 
@@ -344,13 +345,13 @@ def test_shuffled_texts_are_the_same_in_an_order_of_the_seed(loom):
     assert sorted(shuffled[0]) == sorted(plain[0])
     assert shuffled == again
     others = [plain, shuffled, texts(shuffle=True, seed=2)]
-    assert len({sha for _, sha in others}) == len({tuple(some) for some, _ in others}) == 3
+    assert len({sha for _, sha in others}) == len({tuple(texts) for texts, _ in others}) == 3
 
 
 def test_the_forecast_of_queries_counts_the_vectors_of_all_texts(loom):
     alone, both = (
-        forecast(loom.plan({**QUERIES, "encoder": one}, base=None), Accelerator(cpu=True))[0]
-        for one in ("none", str(loom.base))
+        forecast(loom.plan({**QUERIES, "encoder": encoder}, base=None), Accelerator(cpu=True))[0]
+        for encoder in ("none", str(loom.base))
     )
     assert (alone.before, alone.rows, both.rows) == (0, 20, 20)
     assert both.before > 0

@@ -52,8 +52,8 @@ def test_another_file_of_pairs_is_another_stage(files):
 
 
 def test_a_forecast_makes_pairs_of_the_right_number(files):
-    (found,) = forecast(ready(files, missing="skip"), Accelerator(cpu=True))
-    assert (found.rows, found.shape, found.steps) == (2, Shape.PAIRS, 0)
+    (ahead,) = forecast(ready(files, missing="skip"), Accelerator(cpu=True))
+    assert (ahead.rows, ahead.shape, ahead.steps) == (2, Shape.PAIRS, 0)
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_another_kind_with_default_options_is_another_stage(files):
     runners = prepare(plans, files / "out", Accelerator(cpu=True), lambda text: None)
     for runner in runners:
         runner.run()
-    one, other = (runner.artifacts["made"].source for runner in runners)
-    assert one != other
+    first, second = (runner.artifacts["made"].source for runner in runners)
+    assert first != second

@@ -75,10 +75,29 @@ def test_no_import_points_back():
     assert backwards == []
 
 
+def names_the_lab(path: Path) -> bool:
+    """Whether a file reaches the lab without an import statement: `sentloom.lab`, or its name in a text."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return any(one.attr == "lab" and one.value.id == "sentloom" for one in attributes) or any(
+        text == "sentloom.lab" or text.startswith("sentloom.lab.") for text in texts
+    )
+
+
 def test_the_product_never_imports_the_lab():
     users = {
         package_of(path)
         for path in SOURCE.rglob("*.py")
-        if "lab" in imported_packages(path) and package_of(path) != "__init__"
+        if ("lab" in imported_packages(path) or names_the_lab(path)) and package_of(path) != "__init__"
     }
     assert users <= set(MAY_USE_THE_LAB)
+
+
+def test_ways_around_an_import_statement_are_seen(tmp_path):
+    path = tmp_path / "some.py"
+    for code in ("import sentloom\nsentloom.lab.reproduce", 'import_module("sentloom.lab.recipe")'):
+        path.write_text(code, "utf-8")
+        assert names_the_lab(path)
+    path.write_text('"""What `sentloom.lab` does."""\nsentloom.fit', "utf-8")
+    assert not names_the_lab(path)

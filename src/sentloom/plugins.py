@@ -8,12 +8,21 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
+from sentloom.errors import InputError
+
 Thing = TypeVar("Thing")
+
+
+THE_LABS = ("sentloom.models", "sentloom.stages", "sentloom.suites")  # the groups in which the lab has an entry point
 
 
 def offered(group: str) -> list[EntryPoint]:
     """The entry points of a group: first the lab's, then others in the order of their names. Nothing is imported."""
-    return sorted(entry_points(group=group), key=lambda point: (not _is_ours(point), point.name, point.value))
+    points = sorted(entry_points(group=group), key=lambda point: (not _is_ours(point), point.name, point.value))
+    if group in THE_LABS and not any(map(_is_ours, points)):
+        problem = f"its entry point {group} is missing: its code is newer than its installation"
+        raise InputError("sentloom", problem, "", "install it again, from a checkout with `pip install -e .`")
+    return points
 
 
 def _is_ours(point: EntryPoint) -> bool:

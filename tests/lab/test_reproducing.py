@@ -1,4 +1,4 @@
-"""What `reproduce` refuses; what it runs is tested in tests/lab/test_pipeline_reproducing.py."""
+"""What `reproduce` refuses; what it runs is tested in tests/lab/test_reproduction.py."""
 
 import pytest
 

@@ -131,7 +131,7 @@ def _fixed(data: "Dataset", settings: "CleanSettings", output: Path, spreadsheet
 
     cleaned, report = clean(data, settings)
     write(cleaned, output, spreadsheet_safe, own_names=True)
-    show(data_tables.cleaning(report), f"written: {output}")
+    show(data_tables.cleaning(report), f"written: {output}", "", f"What {output} holds:")
     return cleaned
 
 

@@ -1,7 +1,8 @@
 """Training sets: the training rows in the form that methods take, written to files that recipes name.
 
 The rows of one shape form one training set. Rows in several languages are also written in a file for each language, so
-that batches can be made of one language.
+that batches can be made of one language. Held-out rows, and the texts that `sentloom search MODEL` looks in, are
+written beside them.
 """
 
 from collections import Counter

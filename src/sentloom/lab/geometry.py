@@ -1,4 +1,8 @@
-"""Find the best layer and pooling: Spearman correlations of all combinations, from one pass over the sentences."""
+"""Geometry by layer and by pair, for researchers: which layer and pooling is best, and a map of scored pairs.
+
+`sweep` gives the Spearman correlations of all layers and poolings from one pass over the sentences. `pair_map` projects
+pairs with high and low scores to a plane by t-SNE, as in figure 5 of the self-guided paper.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -29,7 +29,7 @@ class SupervisedOptions(NegativesOptions, MatryoshkaOptions):
 class Supervised(Method):
     """Eq. 2, L_out: -1/|P(i)| sum_p log exp(z_i.z_p/tau) / sum_a exp(z_i.z_a/tau), mean over the i with a positive.
 
-    The rows of a batch are balanced over labels by `data.label_batches`. With one view, a row whose label has no other
+    The rows of a batch are balanced over labels by `data.batches`. With one view, a row whose label has no other
     row in the batch is a negative of the others but not an anchor.
     """
 

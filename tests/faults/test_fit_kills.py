@@ -111,7 +111,7 @@ def whole_fit(tmp_path_factory):
     """A fit that nobody killed."""
     folder = tmp_path_factory.mktemp("whole")
     base, data = small_base.build_base(folder), small_base.pairs(folder / "faq.tsv")
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "SENTLOOM_CACHE": str(folder / "cache")}  # no uses of before
     subprocess.run(command(base, data, folder / "model"), env=environment, check=True, stdout=subprocess.DEVNULL)
     plan = plan_of(folder / "model.fit")
     assert [rung["runs"] for rung in plan["rungs"]] == [2, 1]

@@ -213,13 +213,7 @@ def test_the_python_of_a_page_runs(page, folder):
     frame = [{"title": title, "body": body} for title, body in PAIRS]
     given = {
         "frame": frame,
-        **dict.fromkeys(
-            (
-                "texts",
-                "questions",
-            ),
-            TEXTS,
-        ),
+        **dict.fromkeys(("texts", "questions"), TEXTS),
         "german_sentences": GERMAN,
     }
     try:

@@ -197,7 +197,7 @@ class Synthesize(WriterStage):
         try:
             return self._synthesized(data, model, ledger, rows, context)
         except (OutOfTime, TokenLimit) as error:
-            if self.name not in context.limits:  # the caller cannot go on with fewer rows
+            if self.name not in context.limits:  # nobody set a limit for this stage, so all rows are needed
                 raise
             late = isinstance(error, OutOfTime)
             if late and not _rows_in(ledger, rows):

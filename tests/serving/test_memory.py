@@ -19,8 +19,10 @@ else:
     ctypes.CDLL(None).mallopt(-1, 1 << 30)
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+blocks = (ctypes.c_void_p * 500)()  # made before them: a list that grows between the blocks would hold those below it
 before = resident()
-blocks = [libc.malloc(100_000) for _ in range(500)]  # on the heap: smaller than what malloc maps apart
+for i in range(len(blocks)):
+    blocks[i] = libc.malloc(100_000)  # on the heap: smaller than what malloc maps apart
 for block in blocks:
     ctypes.memset(block, 1, 100_000)
 for block in blocks:

@@ -50,7 +50,7 @@ SYNTHESIZE = (
 COMMANDS = {
     "encode": Command(("encode", "texts.txt", "-o", "OUT/v.npy", *MODEL), ("v.npy",)),
     "encode to parquet": Command(("encode", "texts.txt", "-o", "OUT/v.parquet", *MODEL), ("v.parquet",)),
-    "check": Command(("check", "texts.txt", "-o", "OUT/c.json", *MODEL), ("c.json",), shares=True),
+    "check": Command(("check", "texts.txt", "--json", "OUT/c.json", *MODEL), ("c.json",), shares=True),
     "clean": Command(("check", "texts.txt", "-o", "OUT/c.csv"), ("c.csv",), shares=True),
     "views": Command(
         ("lab", "views", "few.txt", "--kind", "file", "--file", "pairs.tsv", "--missing", "skip", "-o", "OUT/v.tsv"),

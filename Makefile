@@ -18,7 +18,7 @@ help:
 	@echo "make test    install, then check format, lint and types, and run the tests"
 	@echo "make check   format, lint, types, import order"
 	@echo "make recipes run every table of the papers on small models and few sentences (some minutes)"
-	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (about 40 minutes)"
+	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (over an hour; the next run resumes)"
 	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
 	@echo "make format  format the code"
 	@echo "make clean   remove the environment and what was built"
@@ -76,7 +76,7 @@ recipes: $(VENV)/.installed-dev
 	@HF_HUB_OFFLINE=1 $(BIN)/sentloom lab reproduce bsl cross-lingual gense self-guided sentence-t5 --scale tiny -o out/recipes
 
 faults: $(VENV)/.installed-bench
-	@echo "== fault bench (about 40 minutes on two cores); its table goes to docs/faults.md"
+	@echo "== fault bench (over an hour on two cores; the same command resumes); its table goes to docs/faults.md"
 	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -p tests.faults.table --faults-table=docs/faults.md \
 		-m "fault or long" --hypothesis-profile long --continue-on-collection-errors \
 		--verbose --numprocesses 2 --dist worksteal

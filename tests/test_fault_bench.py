@@ -185,6 +185,27 @@ def test_a_run_that_is_interrupted_prints_what_it_has_and_saves_nothing(run, tmp
     assert (tmp_path / "faults.md").read_text() == "old"
 
 
+def test_the_next_run_skips_what_held(run, tmp_path):
+    first = {
+        "test_a": 'FAULT = "1. good"\ndef test_it(): pass',
+        "test_b": 'FAULT = "2. changed"\ndef test_it(): pass',
+        "test_c": 'FAULT = "3. corrected"\ndef test_it(): assert False\ndef test_other(): pass',
+    }
+    run(first).communicate()
+    assert table((tmp_path / "faults.md").read_text())["3. corrected"] == ("", "2", "1", "1", "0")
+    process = run({"test_b": first["test_b"] + "  # changed", "test_c": first["test_c"].replace("False", "True")}, "-v")
+    said = process.communicate()[0]
+    assert process.returncode == 0
+    assert re.findall(r"^test_.*PASSED", said, re.MULTILINE) == [
+        *("test_b.py::test_it PASSED", "test_c.py::test_it PASSED", "test_c.py::test_other PASSED"),
+    ]
+    page = (tmp_path / "faults.md").read_text()
+    assert set(table(page)) == {"1. good", "2. changed", "3. corrected"}
+    assert table(page)["3. corrected"] == ("", "2", "2", "0", "0")
+    assert "in 2 parts" in page
+    assert not (tmp_path / "sample/out/faults.jsonl").exists()  # nothing failed: the next run is a new one
+
+
 def test_every_module_of_the_bench_names_its_row():
     unnamed = [
         path.name for path in BENCH.glob("test_*.py") if not re.search(r'(?m)^FAULT = "', path.read_text("utf-8"))

@@ -6,8 +6,9 @@ too little, the annotation has what was expected, and may have how to fix it: An
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import reduce, wraps
 from numbers import Integral, Real
+from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -121,6 +122,19 @@ def _culprit(value: Any, hint: Any) -> object:
 
 def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def plain_type(hint: Any) -> Any:
+    """A type without what is said about it, as a signature shows it.
+
+    >>> plain_type(Annotated[str, "a time", "say 10m"] | None)
+    str | None
+    """
+    if get_origin(hint) is Annotated:
+        return plain_type(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return reduce(or_, map(plain_type, get_args(hint)))
+    return hint
 
 
 def _choices(hint: Any) -> Iterator[Any]:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sentloom.data import read
-from sentloom.engine.rows import input_file, inputs_in, labels_of, recipe_changes
+from sentloom.engine.rows import input_file, inputs_in, labelled, recipe_changes
 
 ROWS = [("a", "b"), ("c", "d")]
 
@@ -29,9 +29,7 @@ def test_a_name_stays_and_rows_are_written_once(tmp_path):
 def test_rows_in_memory_are_called_by_what_they_are(tmp_path):
     some = (ROWS, "faq.csv", pd.DataFrame(ROWS[:1], columns=["anchor", "positive"]), ROWS[1:])
     files = [input_file(rows, tmp_path, print) for rows in some]
-    assert labels_of(files) == {
-        files[0].name: "the list (input 1)", files[2].name: "the DataFrame", files[3].name: "the list (input 4)",
-    }  # fmt: skip
+    assert [file.label for file in labelled(files)] == ["the list (input 1)", "", "the DataFrame", "the list (input 4)"]
 
 
 def test_a_list_is_texts_or_rows_unless_it_holds_files_or_tables(tmp_path, monkeypatch):

@@ -184,7 +184,14 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path: Path) -> None:
     leaked = [*rows["anchor"][:10], *rows["positive"][10:]]
     asked = [(text.upper(), f"{text} kalo", str(number % 5)) for number, text in enumerate(leaked)]
     scored = small_base.write_rows(tmp_path / "asked.tsv", "sentence1 sentence2 score", asked)
-    request = Request((str(data),), tmp_path / "model", (str(base),), "100steps", (str(scored),), None, False, None, 0)
+    request = Request(
+        data=(str(data),),
+        output=tmp_path / "model",
+        base=(str(base),),
+        budget="100steps",
+        against=(str(scored),),
+        seed=0,
+    )
     ground = prepare_inputs(request, [Encoder.load(base)], told.append)
     assert any(f"{len(leaked)} rows with sentences of {scored} are left out" in line for line in told)
     for part in ground.splits:

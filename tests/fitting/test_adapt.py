@@ -64,7 +64,7 @@ def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
     assert stages[1].options.guided
     faq, words = small_base.pairs(tmp_path / "faq.tsv", 60), small_base.translations(tmp_path / "words.tsv", 60)
     for data, guided in ((faq, True), (words, False)):
-        asked = request(data=(str(data),), bases=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
+        asked = request(data=(str(data),), base=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
         bases = load_bases(asked)
         prepared = prepare_inputs(asked, [base.encoder for base in bases], lambda line: None)
         routes, skipped = routes_from(bases, prepared, asked)
@@ -88,7 +88,7 @@ def test_batches_of_one_label_column_that_every_column_can_fill():
 def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
     names = (str(folder / "base"), str(folder / "asks"))
     data = small_base.pairs(tmp_path / "faq.tsv", 200)
-    asked = request(data=(str(data),), output=tmp_path / "model", bases=names, dimensions=(8,))
+    asked = request(data=(str(data),), output=tmp_path / "model", base=names, dimensions=(8,))
     bases = load_bases(asked)
     prepared = prepare_inputs(asked, [base.encoder for base in bases], [].append)
     routes, skipped = routes_from(bases, prepared, asked)
@@ -108,7 +108,7 @@ def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
 
 def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
     data = small_base.prose(tmp_path / "raw.txt", 200)
-    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
+    asked = request(data=(str(data),), output=tmp_path / "model", base=(str(folder / "base"),), dimensions=(8,))
     bases = load_bases(asked)
     routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
     assert {route.name for route in routes} >= {"self-guided", "simcse"}
@@ -118,7 +118,7 @@ def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
 
 def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     data = small_base.translations(tmp_path / "en-xx.tsv", 200)
-    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
+    asked = request(data=(str(data),), output=tmp_path / "model", base=(str(folder / "base"),), dimensions=(8,))
     bases = load_bases(asked)
     routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
     assert [route.name for route in routes] == ["cross-lingual"]

@@ -23,12 +23,12 @@ def folder(tmp_path_factory):
 
 
 def test_labels_are_the_last_parts_of_names_unless_they_are_equal(folder, tmp_path):
-    loaded = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
+    loaded = load_bases(request(base=(str(folder / "base"), str(folder / "plain"))))
     assert [base.label for base in loaded] == ["base", "plain"]
     twin = tmp_path / "base"
     twin.symlink_to(folder / "plain")
     names = (str(folder / "base"), str(twin))
-    assert [base.label for base in load_bases(request(bases=names))] == list(names)
+    assert [base.label for base in load_bases(request(base=names))] == list(names)
     assert base_at(loaded, str(folder / "plain")) is loaded[1]
     assert base_at(loaded, None) is loaded[0]
 
@@ -38,16 +38,16 @@ def test_prompts_for_queries_and_documents(folder, tmp_path):
     encoder.save(tmp_path / "asks")
     Encoder.load(folder / "base", prompts={"symmetric": Prompt("x: ")}).save(tmp_path / "alike")
     names = (str(folder / "base"), str(tmp_path / "asks"), str(tmp_path / "alike"))
-    assert [base.is_asymmetric for base in load_bases(request(bases=names))] == [False, True, False]
+    assert [base.is_asymmetric for base in load_bases(request(base=names))] == [False, True, False]
 
 
 def test_too_many_dimensions(folder):
     with pytest.raises(InputError, match=r"33 dimensions are asked for, and the vectors of .* have 32"):
-        load_bases(request(bases=(str(folder / "base"),), dimensions=(33, 8)))
+        load_bases(request(base=(str(folder / "base"),), dimensions=(33, 8)))
 
 
 def test_a_large_base_needs_peft(folder, monkeypatch):
-    asked = request(bases=(str(folder / "base"),))
+    asked = request(base=(str(folder / "base"),))
     (base,) = load_bases(asked)
     assert not base.is_large
     assert base.parameters == sum(np.prod(parameter.shape) for parameter in base.encoder.backbone.parameters())

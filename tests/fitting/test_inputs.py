@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.data.limits import FITTING
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
 from sentloom.fitting.inputs import (
@@ -18,6 +17,7 @@ from sentloom.fitting.inputs import (
     look,
     refuse_too_little,
 )
+from sentloom.fitting.request import Request
 
 
 @pytest.fixture(autouse=True)
@@ -202,26 +202,30 @@ def test_an_empty_file_is_refused_by_the_reader(write) -> None:
         look([InputSource(write("empty.txt"))])
 
 
+def look_at(name):
+    return first_look(name, Request(data=(name,), output=Path("model")))
+
+
 def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> None:
     texts = write("texts.txt", *(sentence(number) for number in range(200)))
-    assert first_look(texts, None, None, FITTING) == "texts.txt: 200 sentences, English"
+    assert look_at(texts) == "texts.txt: 200 sentences, English"
     with pytest.raises(InputError, match="45 sentences"):
-        first_look(write("few.txt", *(sentence(number) for number in range(45))), None, None, FITTING)
+        look_at(write("few.txt", *(sentence(number) for number in range(45))))
     with pytest.raises(InputError, match="no such file"):
-        first_look("missing.csv", None, None, FITTING)
+        look_at("missing.csv")
 
 
 def test_labels_that_occur_once_are_refused(write) -> None:
     once = write("once.tsv", "text\tlabel", *(f"{sentence(number)}\tlabel {number}" for number in range(80)))
     with pytest.raises(InputError, match="each of the 80 labels occurs in one row only"):
-        first_look(once, None, None, FITTING)
+        look_at(once)
 
 
 def test_a_first_look_leaves_large_files_recipes_and_names_alone(write, tmp_path) -> None:
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(SMALL + 1)
     names = (str(tmp_path / "large.txt"), write("recipe.yaml", "stages: []"), "some/hub-name")
-    assert [first_look(name, None, None, FITTING) for name in names] == ["", "", ""]
+    assert [look_at(name) for name in names] == ["", "", ""]
 
 
 def test_what_is_needed_to_look_at_files_does_not_load_pytorch() -> None:

@@ -54,7 +54,7 @@ def writing(folder, model, block=40, **options):
 
 
 def request_in(folder, base):
-    return request(bases=(str(base),), output=folder / "model", budget="5000steps")
+    return request(base=(str(base),), output=folder / "model", budget="5000steps")
 
 
 @pytest.mark.parametrize("count", [120, 90])

@@ -30,7 +30,7 @@ def prepared(tasks):
 
 def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
     """Each task knows the bases by the width of their first vector; the means are 45 and 50."""
-    first, second = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
+    first, second = load_bases(request(base=(str(folder / "base"), str(folder / "plain"))))
     vector = {base.label: base.encoder.encode("bano") for base in (first, second)}
 
     def task(name, values):
@@ -52,7 +52,7 @@ def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
 
 def test_with_few_rows_all_folds_count(folder, tmp_path):
     data = small_base.pairs(tmp_path / "faq.tsv", 80)
-    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),))
+    asked = request(data=(str(data),), output=tmp_path / "model", base=(str(folder / "base"),))
     (base,) = load_bases(asked)
     few = prepare_inputs(asked, [base.encoder], [].append)
     assert few.folds

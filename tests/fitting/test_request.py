@@ -6,7 +6,8 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, ModelError
-from sentloom.fitting.request import Budget, Request, parse_dimensions, refuse_bad_request
+from sentloom.fitting.options import as_dimensions
+from sentloom.fitting.request import Budget, Request, refuse_bad_request
 
 
 @pytest.mark.parametrize(
@@ -24,18 +25,7 @@ def test_what_is_no_budget(text):
 
 
 def request(**changes):
-    plain = {
-        "data": ("my faq.csv",),
-        "output": Path("out/model"),
-        "bases": ("embedded",),
-        "budget": "10m",
-        "against": (),
-        "general": None,
-        "force": False,
-        "writer": None,
-        "seed": 1,
-    }
-    return Request(**{**plain, **changes})
+    return Request(**{"data": ("my faq.csv",), "output": Path("out/model"), **changes})
 
 
 def test_everything_but_the_model_goes_beside_it(tmp_path, monkeypatch):
@@ -47,7 +37,7 @@ def test_everything_but_the_model_goes_beside_it(tmp_path, monkeypatch):
 def test_the_command_repeats_every_option():
     assert request().command == "sentloom fit 'my faq.csv' -o out/model --base embedded --budget 10m --seed 1"
     full = request(
-        bases=("one", "two"),
+        base=("one", "two"),
         dimensions=(64, 32),
         against=("sts", "a.tsv"),
         general=Path("data"),
@@ -58,23 +48,23 @@ def test_the_command_repeats_every_option():
         strict=True,
     ).command
     assert full.endswith(
-        "--base one --base two --budget 10m --seed 1 --against sts --against a.tsv --dimensions 64,32 --general data --writer writer --shape pairs --columns anchor=q,positive=2 "
-        "--force --strict"
+        "--base one --base two --budget 10m --against sts --against a.tsv --general data --dimensions 64,32 "
+        "--writer writer --force --seed 1 --shape pairs --columns anchor=q,positive=2 --strict"
     )
 
 
 def test_recipes_in_another_folder_name_the_base_by_its_absolute_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base").mkdir()
-    assert request(bases=("base",)).base_paths == (str(tmp_path / "base"),)
-    assert request(bases=("some/hub-name",)).base_paths == ("some/hub-name",)
+    assert request(base=("base",)).base_paths == (str(tmp_path / "base"),)
+    assert request(base=("some/hub-name",)).base_paths == ("some/hub-name",)
     assert request().writer_path is None
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"bases": ("one", "one")}, "one is named twice"),
+        ({"base": ("one", "one")}, "one is named twice"),
         ({"dimensions": (64, 0)}, "0 is not a number of dimensions"),
         ({"dimensions": (64, 6.5)}, "6.5 is not a number of dimensions"),
         ({"dimensions": (64, 64)}, "given twice"),
@@ -99,7 +89,7 @@ def test_models_that_are_not_there_are_refused_before_anything_is_read(role, mon
 
 
 def test_dimensions_of_the_command():
-    assert parse_dimensions("384, 64") == (384, 64)
+    assert as_dimensions("384, 64") == (384, 64)
     for text in ("", "384,", "64.5", "a"):
         with pytest.raises(InputError, match="384,256,128,64"):
-            parse_dimensions(text)
+            as_dimensions(text)

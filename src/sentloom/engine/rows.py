@@ -7,7 +7,7 @@ Python passes as data is a name, a file, or rows in memory, which are written to
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,7 @@ class InputFile:
     rows: Dataset | None = None
     label_column: str = ""  # which of several label columns these rows have
     lost: Mapping[str, int] = field(default_factory=dict)  # rows in memory that are not among these: reason -> rows
+    label: str = ""  # what rows in memory are called in messages
 
     def write(self) -> None:
         """Write the rows, unless an earlier call has."""
@@ -118,14 +119,13 @@ def input_file(
     return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows, label_column, lost)
 
 
-def labels_of(inputs: Sequence[InputFile]) -> dict[str, str]:
-    """What the files of rows in memory are called in messages: "the list", or "the list (input 2)" of several."""
+def labelled(inputs: Sequence[InputFile]) -> list[InputFile]:
+    """The inputs, with what rows in memory are called in messages: "the list", or "the list (input 2)" of several."""
     labels = [_label(file) for file in inputs]
-    return {
-        file.name: label if labels.count(label) == 1 else f"{label} (input {number})"
+    return [
+        replace(file, label=f"{label} (input {number})" if label and labels.count(label) > 1 else label)
         for number, (file, label) in enumerate(zip(inputs, labels, strict=True), 1)
-        if label
-    }
+    ]
 
 
 def _label(file: InputFile) -> str:

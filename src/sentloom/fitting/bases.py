@@ -31,7 +31,8 @@ from sentloom.evaluation.retrieval import SearchSet
 from sentloom.evaluation.task import Task
 from sentloom.fitting.evaluation_sets import general_rows
 from sentloom.fitting.inputs import FitInput
-from sentloom.fitting.request import DIMENSIONS_FIX, Budget, Log, Request
+from sentloom.fitting.options import DIMENSIONS_FIX
+from sentloom.fitting.request import Budget, Log, Request
 from sentloom.methods.tsdae import DECODERS
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
@@ -91,9 +92,9 @@ class Base:
 
 def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
-    short = [Path(name).name for name in request.bases]
-    labels = short if len(set(short)) == len(short) else request.bases
-    named = zip(request.bases, request.base_paths, labels, strict=True)
+    short = [Path(name).name for name in request.base]
+    labels = short if len(set(short)) == len(short) else request.base
+    named = zip(request.base, request.base_paths, labels, strict=True)
     bases = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
     for base in bases:
         if isinstance(base.encoder.backbone, ReadOnlyBackbone):

@@ -77,7 +77,7 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     which is written to plan.json first.
     """
     clock = Clock(None if recipe else request.parsed_budget.seconds)
-    request = replace(request, bases=(recipe.base,), seed=recipe.seed) if recipe else request
+    request = replace(request, base=(recipe.base,), seed=recipe.seed) if recipe else request
     accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
     prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
     bases = with_languages(bases, prepared.inputs, log)

@@ -27,6 +27,7 @@ from sentloom.data.inputs import find_inputs, hub_name
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
+from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.fitting.clusters import sentences
 
@@ -110,13 +111,10 @@ def sources_of(request: "Request") -> list[InputSource]:
     """The files that the user named, each once for every label column."""
     columns = one_label_each(request.columns)
     if len(columns) == 1:
-        own = request.label_columns
+        files = [request.in_memory.get(name, InputFile(name)) for name in request.data]
         return [
-            InputSource(
-                *(name, request.shape, request.columns, request.label(name), own.get(name, "")),
-                lost=request.lost.get(name, {}),
-            )
-            for name in request.data
+            InputSource(file.name, request.shape, request.columns, file.label, file.label_column, file.lost)
+            for file in files
         ]
     return [
         InputSource(name, request.shape, roles, f"{request.label(name)}: {roles['label']}", str(roles["label"]))
@@ -133,13 +131,7 @@ def refuse_missing(name: str) -> None:
         find_inputs(file)  # which refuses it, unless it names several files
 
 
-def first_look(
-    name: str,
-    shape: Shape | None,
-    columns: Mapping[str, str | int] | None,
-    allow: Allowance,
-    groups: Sequence[str] = (),
-) -> str:
+def first_look(name: str, request: "Request") -> str:
     """What a file holds, in a few words, before the seconds in which PyTorch is loaded; refuses too little at once.
 
     A large file is read only once, later: then there is nothing to say yet.
@@ -147,8 +139,9 @@ def first_look(
     refuse_missing(name)
     if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
         return ""
-    source = InputSource(name, shape, one_label_each(columns)[0])
-    (fit_input,) = look([source], allow, groups=(*ID_COLUMNS, *groups))
+    groups = request.group if len(request.data) == 1 else ()
+    source = InputSource(name, request.shape, one_label_each(request.columns)[0])
+    (fit_input,) = look([source], STRICT if request.strict else FITTING, groups=(*ID_COLUMNS, *groups))
     refuse_unknown_groups(groups, [fit_input])
     refuse_too_little(fit_input)
     return _main_facts(fit_input)

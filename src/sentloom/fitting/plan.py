@@ -34,6 +34,7 @@ from sentloom.fitting.budget import (
 )
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.options import plan_values
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
@@ -128,25 +129,19 @@ def read_plan(path: Path, inputs: Mapping[str, Any]) -> FitPlan | None:
 
 def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
     """Everything that a plan depends on."""
-    endpoint = request.endpoint
+    content = {
+        "base": [base.encoder.fingerprint() for base in bases],
+        "against": [task.sha256 for task in prepared.against],
+        "general": prepared.general.sha256,
+        "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,
+        "force": request.force and prepared.label_free,  # only then there is a second training to plan
+    }
     return {
         "revision": REVISION,
         "folder": str(request.folder.resolve()),  # the stages of a plan name it
         "data": [fit_input.data.sha256 for fit_input in prepared.inputs],
         "recipe": prepared.recipe and prepared.recipe.sha256,
-        "bases": [base.encoder.fingerprint() for base in bases],
-        "budget": request.budget,
-        "against": [task.sha256 for task in prepared.against],
-        "group": list(request.group),
-        "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,
-        "writer": request.writer,
-        **({"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens} if endpoint else {}),
-        "guide": request.guide,
-        "teacher": request.teacher,
-        "seed": request.seed,
-        "shape": request.shape,
-        "columns": request.columns and dict(request.columns),
-        "dimensions": list(request.dimensions),
+        **plan_values(request, content),
     }
 
 

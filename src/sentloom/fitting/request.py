@@ -3,24 +3,20 @@
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentloom.data.shapes import Shape
 from sentloom.encoder.locate import READ_ONLY, locate, refuse_no_model
+from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.files import at_its_name
 from sentloom.fitting.inputs import RECIPES, refuse_missing
+from sentloom.fitting.options import DIMENSIONS_FIX, OPTIONS, Option, Options, read_options
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint
 
-DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
 BUDGET_FORM = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|steps?)", re.IGNORECASE)
-SET_BY_RECIPES = (
-    *("bases", "budget", "seed", "dimensions", "writer", "writer_model", "max_tokens", "guide", "teacher"),
-    *("shape", "columns"),
-)
 DEVICES = (
     "cpu",
     "cuda",
@@ -35,8 +31,6 @@ DEVICES = (
     "ipu",
     "privateuseone",
 )  # of PyTorch
-
-DIMENSIONS_FIX = "write them as in 384,256,128,64"
 
 Log = Callable[[str], None]
 
@@ -64,36 +58,13 @@ class Budget:
         return cls(number * UNITS[unit], None) if unit in UNITS else cls(None, int(number))
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of `sentloom fit`."""
+@dataclass(frozen=True, kw_only=True)
+class Request(Options):
+    """The arguments of `sentloom fit`. A recipe sets base, seed and lengths itself: the budget beside one is empty."""
 
     data: tuple[str, ...]
     output: Path  # the model
-    bases: tuple[str, ...]  # every route starts from each of them
-    budget: str  # "" for a recipe, which says itself how long its stages are
-    against: tuple[str, ...]  # evaluation sets that decide instead of held-out rows
-    general: Path | None  # a data folder with a labelled general set
-    force: bool
-    writer: str | None  # None: the embedded one, if there is time for it; "none": none
-    seed: int
-    guide: str | None = None  # an encoder that filters false negatives; None: there is none
-    writer_model: str | None = None  # of an endpoint
-    max_tokens: int | None = None  # read and written by an endpoint, at most, over all runs of the fit
-    teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base
-    shape: Shape | None = None  # of every input, if its columns do not say it
-    columns: Mapping[str, str | int] | None = None
-    group: tuple[str, ...] = ()  # columns whose values connect rows: a customer, a thread, a document
-    ticks: tuple[str, ...] = ()  # files of answers that people gave about this fit (`--labels`)
-    corpus: tuple[str, ...] = ()  # more texts to search among
-    dimensions: tuple[int, ...] = ()  # that vectors can be truncated to
-    strict: bool = False  # refuse data with a single unusable row
-    examples: bool = True  # whether the report may show texts of the rows
-    device: str | None = None
-    precision: str | None = None
-    label_columns: Mapping[str, str] = field(default_factory=dict)  # which of several, for files of rows in memory
-    labels: Mapping[str, str] = field(default_factory=dict)  # what files of rows in memory are called: "the list"
-    lost: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # rows in memory that such a file is without
+    in_memory: Mapping[str, InputFile] = field(default_factory=dict)  # by name: files of rows that were in memory
 
     @property
     def folder(self) -> Path:
@@ -108,7 +79,7 @@ class Request:
 
     def label(self, name: str) -> str:
         """What an input is called in messages and reports."""
-        return self.labels.get(name, name)
+        return (name in self.in_memory and self.in_memory[name].label) or name
 
     @property
     def recipe(self) -> Path | None:
@@ -119,7 +90,7 @@ class Request:
     @property
     def base_paths(self) -> tuple[str, ...]:
         """The bases as a recipe in another folder can name them."""
-        return tuple(map(_absolute, self.bases))
+        return tuple(map(_absolute, self.base))
 
     @property
     def writer_path(self) -> str | None:
@@ -149,77 +120,39 @@ class Request:
     @property
     def command(self) -> str:
         """The command that does the same."""
-        parts = ["sentloom", "fit", *self.data, "-o", str(self.output)]
-        if not self.recipe:
-            parts += [part for base in self.bases for part in ("--base", base)]
-            parts += ["--budget", self.budget, "--seed", str(self.seed)]
-        parts += [part for name in self.against for part in ("--against", name)]
-        parts += [part for file in self.ticks for part in ("--labels", file)]
-        parts += [part for column in self.group for part in ("--group", column)]
-        parts += [part for file in self.corpus for part in ("--corpus", file)]
-        parts += ["--dimensions", ",".join(map(str, self.dimensions))] if self.dimensions else []
-        parts += ["--general", str(self.general)] if self.general else []
-        parts += ["--writer", self.writer] if self.writer else []
-        parts += ["--writer-model", self.writer_model] if self.writer_model else []
-        parts += ["--max-tokens", str(self.max_tokens)] if self.max_tokens else []
-        parts += ["--guide", self.guide] if self.guide else []
-        parts += ["--teacher", self.teacher] if self.teacher else []
-        parts += ["--shape", str(self.shape)] if self.shape else []
-        columns = ",".join(f"{role}={name}" for role, name in (self.columns or {}).items())
-        parts += ["--columns", columns] if columns else []
-        parts += ["--force"] if self.force else []
-        parts += ["--strict"] if self.strict else []
-        parts += [] if self.examples else ["--no-examples"]
-        parts += ["--device", self.device] if self.device else []
-        parts += ["--precision", self.precision] if self.precision else []
-        return shlex.join(parts)
+        said = [
+            part
+            for option in OPTIONS.values()
+            if not (option.by_recipe and self.recipe)
+            for part in _said(option, getattr(self, option.name))
+        ]
+        return shlex.join(["sentloom", "fit", *self.data, "-o", str(self.output), *said])
 
 
-def strings(names: str | Path | Sequence[str | Path]) -> list[str]:
-    """One name or several, as a list."""
-    return [str(names)] if isinstance(names, str | Path) else [str(name) for name in names]
+def _said(option: Option, value: Any) -> list[str]:
+    """An option as the command takes it; nothing if it does nothing."""
+    flag = option.name.replace("_", "-")
+    if option.is_flag:
+        return [] if value == option.default else [f"--{flag}" if value else f"--no-{flag}"]
+    if value is None or value in ((), {}):
+        return []
+    if option.is_list:
+        return [part for item in value for part in (f"--{flag}", item)]
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    if isinstance(value, Mapping):
+        value = ",".join(f"{role}={name}" for role, name in value.items())
+    return [f"--{flag}", str(value)]
 
 
 def make_request(
-    data: Sequence[str],
-    output: str | Path,
-    *,
-    base: str | Path | Sequence[str | Path] | None,
-    against: str | Path | Sequence[str | Path],
-    labels: str | Path | Sequence[str | Path],
-    general: str | Path | None,
-    group: str | Sequence[str],
-    corpus: str | Path | Sequence[str | Path],
-    names: Mapping[str, str] | None = None,
-    **others: Any,
+    data: Sequence[str], output: str | Path, given: Mapping[str, Any], in_memory: Sequence[InputFile] = ()
 ) -> Request:
-    """A request from what `fit` was given, in Python or as a command; None: an option was not given.
-
-    `names` are what files of rows in memory are called.
-    """
-    others = {**others, "bases": _model_names(base)}
-    for role in ("writer", "guide", "teacher", "device"):
-        others[role] = str(others[role]) if others[role] else None
-    chosen = with_defaults(data, {name: others[name] for name in SET_BY_RECIPES})
-    return Request(
-        data=tuple(data),
-        output=Path(output),
-        labels=names or {},
-        against=tuple(strings(against)),
-        ticks=tuple(strings(labels)),
-        general=Path(general) if general else None,
-        group=tuple(strings(group)),
-        corpus=tuple(strings(corpus)),
-        **{**others, **chosen, "dimensions": tuple(map(int, others["dimensions"] or ()))},
-    )
-
-
-def _model_names(base: str | Path | Sequence[str | Path] | None) -> tuple[str, ...] | None:
-    if base is None:
-        return None
-    if not (names := strings(base)):
-        raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
-    return tuple(names)
+    """A request from what `fit` was given, in Python or as a command; `in_memory` are files of rows in memory."""
+    _refuse_beside_recipe(data, given)
+    files = {file.name: file for file in in_memory}
+    request = Request(data=tuple(data), output=Path(output), in_memory=files, **read_options(given))
+    return replace(request, budget="") if any(map(_is_recipe, data)) else request
 
 
 def _absolute(name: str) -> str:
@@ -227,22 +160,16 @@ def _absolute(name: str) -> str:
     return str(Path(name).resolve()) if at_its_name(Path(name)).is_dir() else name
 
 
-def with_defaults(data: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Base, budget and seed, as given (None: not given) or by default. A recipe says itself what they are."""
+def _refuse_beside_recipe(data: Sequence[str], given: Mapping[str, Any]) -> None:
+    """A recipe is given alone, and sets some of the options itself."""
     recipes = [name for name in data if _is_recipe(name)]
     if recipes and len(data) > 1:
         fix = "name the data in the recipe, or leave the recipe out"
         raise InputError(recipes[0], "a recipe is given together with other data", "the recipe alone", fix)
-    if recipes and (options_given := [_option(name) for name, value in options.items() if value is not None]):
-        names, pronoun = " and ".join(options_given), "it" if len(options_given) == 1 else "them"
+    if recipes and (set_by_it := [option(name) for name in given if OPTIONS[name].by_recipe]):
+        names, pronoun = " and ".join(set_by_it), "it" if len(set_by_it) == 1 else "them"
         problem = f"{names} cannot be given with a recipe, which sets {pronoun}"
         raise InputError(recipes[0], problem, "", f"leave out {names}, or change the recipe")
-    defaults = {**DEFAULTS, "budget": ""} if recipes else DEFAULTS
-    return {name: value if options[name] is None else options[name] for name, value in defaults.items()}
-
-
-def _option(name: str) -> str:
-    return option("base" if name == "bases" else name)
 
 
 def _is_recipe(name: str) -> bool:
@@ -269,13 +196,13 @@ def refuse_bad_request(request: Request) -> None:
 
 def _refuse_repeated_base(request: Request) -> None:
     known = request.base_paths
-    if twice := [name for name, path in zip(request.bases, known, strict=True) if known.count(path) > 1]:
+    if twice := [name for name, path in zip(request.base, known, strict=True) if known.count(path) > 1]:
         raise InputError(option("base"), f"{twice[0]} is named twice", "different models", "name each of them once")
 
 
 def _refuse_unknown_models(request: Request) -> None:
     """Models are loaded late: a name that cannot be found is reported at once."""
-    for name in request.bases:
+    for name in request.base:
         if name != "embedded":
             locate(name)
     at_endpoint = request.endpoint is not None
@@ -298,7 +225,7 @@ def _refuse_unknown_device(device: str | None) -> None:
 def _refuse_missing_files(request: Request) -> None:
     for name in (*request.against, *request.corpus):
         refuse_missing(name)
-    for name in request.ticks:
+    for name in request.labels:
         if not Path(name).is_file():
             fix = "`sentloom tick MODEL.fit` writes such a file"
             raise InputError(name, "it cannot be read: No such file or directory", "a file of ticks", fix)
@@ -315,19 +242,10 @@ def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:
         raise InputError(option("dimensions"), problem, "different whole numbers of 1 or more", DIMENSIONS_FIX)
 
 
-def parse_dimensions(text: str) -> tuple[int, ...]:
-    """From "384,256,128,64"."""
-    parts = [part.strip() for part in text.split(",")]
-    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
-        problem = f"cannot parse {wrong[0]!r} in {text!r}"
-        raise InputError(option("dimensions"), problem, "whole numbers with commas between them", DIMENSIONS_FIX)
-    return tuple(map(int, parts))
-
-
 def _refuse_foreign_model(request: Request) -> None:
     """A model is replaced only if a fit wrote it, and never by one that starts from it."""
     output = request.output.resolve()
-    if output.exists() and output in [Path(base).resolve() for base in request.bases]:
+    if output.exists() and output in [Path(base).resolve() for base in request.base]:
         problem = "this is the base itself"
     elif output.exists() and not output.with_name(f"{output.name}.fit").is_dir():
         problem = "this model was not written by fit"

@@ -13,7 +13,8 @@ from sentloom.engine.rows import Changes, recipe_changes
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError, option
 from sentloom.fitting.compare_fits import FitComparison, compare_fits, is_fit
-from sentloom.fitting.request import Log, Request, strings
+from sentloom.fitting.options import as_names
+from sentloom.fitting.request import Log, Request
 from sentloom.lab.comparison import Compared, compare_plans, read_methods
 from sentloom.lab.comparison_tables import refuse_foreign_tables, write_comparison, write_fits
 from sentloom.lab.recipe import find_recipe
@@ -54,7 +55,7 @@ def compare(
     >>> len(compared.rows), Path("compared/compare.md").exists()
     (1, True)
     """
-    names = strings(recipes)
+    names = as_names(recipes)
     if not names:
         raise InputError("recipes", "no recipe is given", "one or more", "name a file or a recipe of sentloom")
     for model in filter(is_model, names):
@@ -73,7 +74,7 @@ def compare(
     plans = read_methods(
         names,
         seeds=seeds,
-        variants=strings(variant),
+        variants=as_names(variant),
         changes=changes,
         on=[file.name for file in scored],
         data=Path(data) if data else None,

@@ -11,7 +11,8 @@ from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.engine.runner import start_accelerator
 from sentloom.engine.schema import one_of
 from sentloom.errors import InputError, option
-from sentloom.fitting.request import Log, strings
+from sentloom.fitting.options import as_names
+from sentloom.fitting.request import Log
 from sentloom.lab.recipe import find_tables, read_recipe
 from sentloom.lab.reproduction import (
     DATA_FOLDER,
@@ -50,9 +51,9 @@ def reproduce(
     >>> tables["self-guided/figure-1"].rows["max, layer 2"].published
     {'STS-B': 63.19}
     """
-    if not (names := strings(tables)):
+    if not (names := as_names(tables)):
         raise InputError("tables", "no table is given", "one or more", "name a table or a paper")
-    folder, tiny, rows = Path(output or f"reproduced/{scale}"), scale == "tiny", strings(row)
+    folder, tiny, rows = Path(output or f"reproduced/{scale}"), scale == "tiny", as_names(row)
     data_folder = Path(data) if data else None
     if data_folder and not data_folder.is_dir():
         raise InputError(option("data"), f"there is no folder {data_folder}", "a folder of sets", "correct the path")

@@ -13,7 +13,8 @@ from sentloom.engine.plan import Plan, file_names
 from sentloom.engine.rows import Changes, InputFile, recipe_changes
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError
-from sentloom.fitting.request import Log, strings
+from sentloom.fitting.options import as_names
+from sentloom.fitting.request import Log
 from sentloom.lab.recipe import find_recipe, read_recipe
 from sentloom.lab.results import Row, refuse_foreign, run_plans
 
@@ -120,7 +121,7 @@ def open_recipe(
     path = find_recipe(str(recipe))
     changes, inputs = recipe_changes(set, path, output)
     read = read_recipe(path, changes)
-    names: list[str | None] = [*(strings(variant) or read.variants)] or [None]
+    names: list[str | None] = [*(as_names(variant) or read.variants)] or [None]
     known = file_names(list(read.variants))
     plans, files = [read.resolve(name) for name in names], [known[name] if name else None for name in names]
     for plan, file in zip(plans, files, strict=True):

@@ -27,7 +27,7 @@ def base(tmp_path):
 
 @pytest.fixture
 def tasks(tmp_path, base):
-    names = {"data": (str(pairs(tmp_path / "pairs.tsv", 400)),), "bases": (str(tmp_path / "base"),)}
+    names = {"data": (str(pairs(tmp_path / "pairs.tsv", 400)),), "base": (str(tmp_path / "base"),)}
     asked = request(output=tmp_path / "model", budget="400steps", **names)
     prepared = prepare_inputs(asked, [base], lambda line: None)
     return prepared.deciding(prepared.validation)

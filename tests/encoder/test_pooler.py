@@ -22,7 +22,7 @@ def test_the_vectors_are_the_pooler_output_of_transformers_and_those_of_the_save
     model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
         inputs = [tokenizer(text, return_tensors="pt") for text in SENTENCES]
-        wanted = torch.cat([model(**{"input_ids": one["input_ids"]}).pooler_output for one in inputs]).numpy()
+        wanted = torch.cat([model(input_ids=one["input_ids"]).pooler_output for one in inputs]).numpy()
     assert np.allclose(vectors, wanted, atol=1e-5)
     encoder.save(tmp_path / "model")
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(SENTENCES)

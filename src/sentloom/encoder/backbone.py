@@ -9,7 +9,7 @@ from transformers import AttentionInterface, PreTrainedModel
 from sentloom.encoder.device import Precision, precision_for
 from sentloom.encoder.fused import can_fuse, fused_states
 from sentloom.encoder.packing import ATTENTION, Pack, dropout_of, packed_attention, pad, set_dropout, with_cheap_masks
-from sentloom.encoder.pooling import DECODER_FIRST, Pooling
+from sentloom.encoder.pooling import DECODER_FIRST, POOLER, Pooling
 from sentloom.errors import InputError
 
 # The model families that run packed. All others (T5 and MPNet have a relative position bias) run padded, on sentences
@@ -91,6 +91,9 @@ class Backbone(nn.Module):
         if pooling.how == DECODER_FIRST and not self.model.config.is_encoder_decoder:
             problem = f"a {self.model.config.model_type} model has no decoder"
             raise InputError(name, problem, "an encoder-decoder model such as T5", "choose mean or first")
+        if pooling.how == POOLER:  # loading a model has turned it into `first` and a head
+            problem, expected = "it is read from a model's weights", "a model that is loaded with it"
+            raise InputError(name, problem, expected, "give it where the model is named, or choose first")
         if not all(-self.num_layers - 1 <= layer <= self.num_layers for layer in pooling.layers):
             raise InputError(
                 name,

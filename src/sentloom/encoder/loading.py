@@ -24,8 +24,16 @@ from sentloom.encoder.heads import Projection, load_projection
 from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.encoder.model_files import inside, read_json
 from sentloom.encoder.packing import pack
-from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.pretrained import MODEL, Staged, check_ids, load_tokenizer, load_weights, loading, staged
+from sentloom.encoder.pooling import POOLER, Pooling
+from sentloom.encoder.pretrained import (
+    MODEL,
+    Staged,
+    check_ids,
+    load_tokenizer,
+    load_weights,
+    loading,
+    staged,
+)
 from sentloom.encoder.settings import OURS, EncoderSettings, read_settings
 from sentloom.encoder.tokens import Prompts, Tokens, shared_suffix
 from sentloom.errors import InputError, MissingPart, ModelError
@@ -60,12 +68,15 @@ def load_folder(
     """
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
+    has_pooler = chosen.how == POOLER
+    chosen = Pooling("first") if has_pooler else chosen
     with quiet(), staged(folder, weighted=weighted) as stage:
         longest = max_length or settings.max_length
         backbone = open_backbone(stage, replace(settings, pooling=chosen, max_length=longest))
         tokens = _load_tokens(stage, backbone, settings, max_length)
+        own_head = [pooler_head(stage, backbone)] if has_pooler and not settings.dense_folders else []
     _check_width(settings, backbone, folder)
-    heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
+    heads = own_head or [load_projection(inside(folder, place)) for place in settings.dense_folders]
     if not pooling:
         _check_pooling(backbone, chosen, folder)
     _check_runs(backbone, tokens, heads, folder)
@@ -77,6 +88,17 @@ def load_folder(
         "unit_length": settings.unit_length,
         "prompts": settings.prompts if prompts is None else prompts,
     }
+
+
+def pooler_head(stage: Staged, backbone: Backbone) -> Projection:
+    """A copy of the pooler of a BERT or RoBERTa: linear, then tanh. SimCSE keeps its MLP there."""
+    dense = getattr(getattr(backbone.model, "pooler", None), "dense", None)
+    if dense is None or not any(name.endswith("pooler.dense.weight") for name in stage.weights.all_shapes):
+        problem = "it has no pooler (a linear layer and tanh after the first token)"
+        raise ModelError(str(stage.origin), problem, "a model with a pooler, such as SimCSE's", "choose pooling: first")
+    head = Projection(dense.in_features, dense.out_features, activation="tanh")
+    head.linear.load_state_dict({name: weight.clone() for name, weight in dense.state_dict().items()})
+    return head
 
 
 def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:

@@ -168,7 +168,7 @@ def test_classes_are_probed(file):
     for kind in (None, "classification"):
         task = own_task(kind, file(("text", "label"), *rows), SetSource(probe={"preset": "fast"}))
         assert values(task, lookup) == {"accuracy": 100.0}
-    assert task.settings["probe"]["preset"] == probes.Probe(preset="fast").preset
+    assert task.settings.probe["preset"] == probes.Probe(preset="fast").preset
 
 
 def test_a_single_class_is_refused(file):

@@ -183,7 +183,7 @@ def test_a_single_class_is_refused(file):
         (
             None,
             [("premise", "hypothesis", "label"), ("a", "b", "neutral")],
-            "nli cannot be scored. Expected scored-pairs or",
+            "nli cannot be scored. Expected pairs or triplets or",
         ),
         (None, [("text",), ("a",)], "texts cannot be scored"),
         ("retrieval", [("text", "label"), ("a", "x")], "as retrieval. Expected pairs or triplets or scored-pairs"),

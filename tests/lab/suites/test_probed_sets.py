@@ -24,7 +24,7 @@ def test_fast_trains_on_a_sample_of_ten_thousand(tmp_path):
     assert "the probe was trained on 10,000 of 10,050 rows, sampled with seed 1111" in task.notes
     assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels stay with their texts
     whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
-    assert whole.settings["train_rows"] == FAST_ROWS + 50
+    assert whole.settings.others["train_rows"] == FAST_ROWS + 50
     assert whole.sha256 == task.sha256
 
 

@@ -153,7 +153,7 @@ def test_large_training_parts_are_sampled(tmp_path):
     task = SENTGLUE.load("CoLA", SetSource(tmp_path, checked=False))
     assert task.settings.others["train_rows"] == MOST_ROWS
     assert "the probe was trained on 50,000 of 50,001 rows, sampled with seed 1111" in task.notes
-    assert SENTGLUE.load("CoLA", fast(tmp_path)).settings["train_rows"] == 10_000
+    assert SENTGLUE.load("CoLA", fast(tmp_path)).settings.others["train_rows"] == 10_000
 
 
 @pytest.mark.parametrize("name", SENTGLUE_SETS)

@@ -14,7 +14,7 @@ from sentloom.encoder.attention import ATTENTION, packed_attention
 from sentloom.encoder.device import Precision, precision_for
 from sentloom.encoder.fused import can_fuse, fused_states
 from sentloom.encoder.packing import Pack, dropout_of, pad, set_dropout, with_cheap_masks
-from sentloom.encoder.pooling import DECODER_FIRST, LAST, Pooling
+from sentloom.encoder.pooling import DECODER_FIRST, LAST, POOLER, Pooling
 from sentloom.errors import InputError, option
 
 # The model families that run packed. All others (T5 and MPNet have a relative position bias) run padded, on sentences
@@ -118,6 +118,9 @@ class Backbone(nn.Module):
         if self.causal and pooling.how == "first":
             problem = f"in a {self.model.config.model_type} model, the first token does not see the others"
             raise InputError(name, problem, "last, which sees all, or mean", f"choose {option('pooling', LAST)}")
+        if pooling.how == POOLER:  # loading a model has turned it into `first` and a head
+            problem, expected = "it is read from a model's weights", "a model that is loaded with it"
+            raise InputError(name, problem, expected, "give it where the model is named, or choose first")
         if not all(-self.num_layers - 1 <= layer <= self.num_layers for layer in pooling.layers):
             raise InputError(
                 name,

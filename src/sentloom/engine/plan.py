@@ -49,6 +49,7 @@ class Plan:
     max_length: int | None = None
     trackers: tuple[str, ...] = ()
     published: Mapping[str, float] = field(default_factory=dict)
+    published_deviation: Mapping[str, float] = field(default_factory=dict)
     title: str | None = None
     places: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)  # where a path was written
     variables: Mapping[str, str] = field(default_factory=dict, compare=False)  # a path -> the variable in it
@@ -128,6 +129,7 @@ def to_yaml(plan: Plan) -> str:
         "seeds": list(plan.seeds),
         "trackers": list(plan.trackers),
         "published": dict(plan.published),
+        "published_deviation": dict(plan.published_deviation),
     }
     return yaml.dump(written, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 

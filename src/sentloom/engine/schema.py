@@ -136,6 +136,7 @@ class Top(Strict):
     seeds: Annotated[tuple[Seed, ...], AfterValidator(at_least_one), AfterValidator(_distinct)] = (1,)
     trackers: Annotated[tuple[Literal["tensorboard", "wandb"], ...], AfterValidator(_distinct)] = ()
     published: dict[str, float] = Field(default_factory=dict)
+    published_deviation: dict[str, float] = Field(default_factory=dict)  # over seeds, of those scores
     quoted: dict[Text, Quoted] = Field(default_factory=dict)  # rows of the table that cannot be run, by name
     needs: dict[Text, Text] = Field(default_factory=dict)  # where the value of an environment variable comes from
 

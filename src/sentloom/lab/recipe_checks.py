@@ -51,6 +51,7 @@ class Check:
             **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers")},
             published=top.published,
             published_deviation=top.published_deviation,
+            domains={name: self._placed(domain, "data") for name, domain in top.domains.items()},
             name=top.name or name,
             base=top.base and self._located_base(top.base),
             prompt=self._prompt(top, stages),

@@ -15,6 +15,7 @@ from sentloom.engine.schema import one_of
 from sentloom.errors import InputError, option
 from sentloom.fitting.options import as_names
 from sentloom.fitting.request import Log
+from sentloom.lab.domains import by_domain
 from sentloom.lab.recipe import find_tables, read_recipe
 from sentloom.lab.reproduction import (
     DATA_FOLDER,
@@ -103,8 +104,9 @@ def look_ahead(
         recipe = scored_in(read_recipe(path, changes, variables), data_folder)
         for variant in recipe.variants:
             if not rows or variant in rows:
-                plan = recipe.resolve(variant)
-                yield row_cost(plan, name), tuple(lack(need, plan, recipe) for need in needs(plan))
+                whole = recipe.resolve(variant)
+                for plan in by_domain(whole).values() or [whole]:
+                    yield row_cost(plan, name, variant), tuple(lack(need, plan, recipe) for need in needs(plan))
 
 
 def with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:

@@ -20,6 +20,7 @@ from sentloom.engine.needs import Need, needs
 from sentloom.engine.plan import Plan, Recipe, file_names
 from sentloom.engine.schema import Quoted
 from sentloom.errors import MissingPart, ModelError, SentloomError, TrainingStopped
+from sentloom.lab.domains import by_domain, joined
 from sentloom.lab.partial_sets import marked, missing_sets, without_sets
 from sentloom.lab.results import Row, refuse_foreign_file, run_plans, score_text, set_notes
 from sentloom.lab.row_costs import describe, row_cost
@@ -115,8 +116,12 @@ def run_row(
 ) -> Row | NotRun:
     """Run or resume one row, after saying what it costs; `file` is the name of its files.
 
-    What is only on the hub is tried.
+    What is only on the hub is tried. A row that adapts to domains runs once for each.
     """
+    if plans := by_domain(plan):
+        places = {name: f"{file}-{name}" for name in plans}
+        parts = {name: run_row(plans[name], recipe, places[name], folder, accelerator, log, tiny) for name in plans}
+        return _joined(plan, parts)
     lacks: tuple[Lack, ...] = ()
     try:
         lacks = tuple(lack(need, plan, recipe) for need in needs(plan))
@@ -136,6 +141,16 @@ def run_row(
         if isinstance(error, MissingPart):
             return not_run(plan, why=f"not here: {error.where}: {error.problem}; {error.fix}")
         raise
+
+
+def _joined(plan: Plan, parts: Mapping[str, Row | NotRun]) -> Row | NotRun:
+    """The row of all domains; what any of them lacks, if one did not run."""
+    ran = {name: part for name, part in parts.items() if isinstance(part, Row)}
+    if len(ran) == len(parts):
+        return joined(plan, ran)
+    others = [part for part in parts.values() if isinstance(part, NotRun)]
+    lacks = dict.fromkeys(lack for part in others for lack in part.lacks)
+    return not_run(plan, tuple(lacks), "; ".join(dict.fromkeys(part.why for part in others if part.why)))
 
 
 def not_run(plan: Plan, lacks: tuple[Lack, ...] = (), why: str = "") -> NotRun:

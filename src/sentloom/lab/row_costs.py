@@ -100,8 +100,8 @@ class RowCost:
         return sum(stage.hours for stage in self.stages)
 
 
-def row_cost(plan: Plan, table: str) -> RowCost:
-    """The cost of a row of a table."""
+def row_cost(plan: Plan, table: str, row: str | None = None) -> RowCost:
+    """The cost of a row of a table, or of the part of that `row` which the plan is."""
     names = list(dict.fromkeys(_models(plan)))
     sizes = {name: WEIGHT * parameters(name) for name in names}
     stages = tuple(_stage_costs(plan))
@@ -110,7 +110,7 @@ def row_cost(plan: Plan, table: str) -> RowCost:
     # Every training leaves its encoder and, while it runs, a checkpoint with the optimiser; the last is copied.
     kept = base * (trained + bool(trained)) * len(plan.seeds) + (3 * base if trained else 0)
     downloads = sum(size for name, size in sizes.items() if not is_model(name))
-    command = f"sentloom lab reproduce {table} --row {shlex.quote(plan.name)}"
+    command = f"sentloom lab reproduce {table} --row {shlex.quote(row or plan.name)}"
     here = frozenset(name for name in names if is_model(name))
     return RowCost(plan.name, command, sizes, here, downloads + kept + _vectors(plan), stages, base)
 

@@ -66,7 +66,8 @@ TRAINING = {  # by environment variable: what a recipe reads
     "NLI_ZH": "nli.zh.tsv",
     "RAW": "sentences.txt",
     "BOOKS": "books.txt",
-    "DOMAIN": "domain.txt",
+    **dict.fromkeys(("ASKUBUNTU", "CQADUPSTACK", "TWITTER", "PUBMED"), "domain.txt"),
+    **dict.fromkeys(("ELI5", "YAHOO"), "qa.tsv"),
     "AFS": "afs.txt",
     "QA": "qa.tsv",
     "PARALLEL": "parallel.tsv",
@@ -247,7 +248,7 @@ def _write_training(folder: Path, triplets: Sequence[Triplet]) -> None:
     content = {
         **dict.fromkeys(("NLI", "NLI_ZH", "STSB_NLI"), _table(nli)),
         "RAW": raw,
-        **dict.fromkeys(("BOOKS", "DOMAIN", "AFS"), others),
+        **dict.fromkeys(("BOOKS", "ASKUBUNTU", "AFS"), others),
         "QA": pairs,
         **dict.fromkeys(("PARALLEL", "SMD", "TRANSLATIONS"), translations),
         "GLOVE": "".join(f"{word} {at % 7} {at % 5} {at % 3} 1\n" for at, word in enumerate(_words(triplets))),

@@ -1,9 +1,9 @@
 """Pool the token states of a pack into one vector per sentence.
 
-A pooling is written as a name, optionally with layers: `mean`, `max`, `first` (alias `cls`), `decoder-first`,
-`mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states of several layers are
-averaged, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`. `pooler` is the first token followed
-by BERT's own linear layer and tanh; when a model is loaded, it becomes `first` and a head.
+A pooling is written as a name, optionally with layers: `mean`, `max`, `first` (alias `cls`), `last` (alias
+`lasttoken`), `decoder-first`, `mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states
+of several layers are averaged, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`. `pooler` is the
+first token followed by BERT's own linear layer and tanh; when a model is loaded, it becomes `first` and a head.
 """
 
 import re
@@ -19,12 +19,14 @@ from sentloom.errors import InputError
 # Each maps a run's states (count, L, d) to (count, d).
 POOLERS: dict[str, Callable[[Tensor], Tensor]] = {
     "first": lambda states: states[:, 0],
+    "last": lambda states: states[:, -1],
     "mean": lambda states: states.mean(dim=1),
     "max": lambda states: states.amax(dim=1),
 }
+LAST = "last"  # for causal models: no other token sees the whole sentence
 POOLER = "pooler"
 DECODER_FIRST = "decoder-first"  # the decoder's state for its start token as the only input; needs a decoder
-ALIASES = {"cls": "first", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
+ALIASES = {"cls": "first", "lasttoken": "last", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,12 @@ def joined(plan: Plan, rows: Mapping[str, Row]) -> Row:
         deviation |= {part: rows[name].deviation[part] for part in domain.sets if part in after}
     evaluate = plan.evaluate
     means = {**evaluate.means, **({"mean": evaluate.sets} if evaluate.mean else {})} if evaluate else {}
-    for name, sets in means.items():
-        if here := [after[part] for part in sets if part in after]:
-            after[name], deviation[name] = mean(here), None
     every, first = rows.values(), next(iter(rows.values()))
+    unlike = {name for row in every for name in row.not_comparable}
+    for name, sets in means.items():
+        here = [part for part in sets if part in after]
+        if counted := [part for part in here if part not in unlike] or here:
+            after[name], deviation[name] = mean(after[part] for part in counted), None
     return replace(
         first,
         name=plan.name,
@@ -52,7 +54,5 @@ def joined(plan: Plan, rows: Mapping[str, Row]) -> Row:
         transductive=any(row.transductive for row in every),
         made=[made for row in every for made in row.made],
         notes={name: notes for row in every for name, notes in row.notes.items() if name in after},
-        not_comparable=[
-            name for name in dict.fromkeys(n for row in every for n in row.not_comparable) if name in after
-        ],
+        not_comparable=[name for name in after if name in unlike],
     )

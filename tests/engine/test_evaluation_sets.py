@@ -42,12 +42,12 @@ def test_the_sentences_of_a_task_are_distinct_and_numbered():
 
 
 def test_the_main_score_is_reported():
-    one = EvaluationSet("toy", TASK, sentences_of(TASK))
-    assert one.score(Lengths()) == pytest.approx(100 * (1 + 2) / 2)
-    assert one.metric == "mean of {'folds': 5}"
+    toy = EvaluationSet("toy", TASK, sentences_of(TASK))
+    assert toy.score(Lengths()) == pytest.approx(100 * (1 + 2) / 2)
+    assert toy.metric == "mean of {'folds': 5}"
 
 
 def test_a_file_is_a_set(tmp_path):
     (tmp_path / "own.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\nc\td\t2\ne\tf\t3\n")
-    found = find_evaluation_set(str(tmp_path / "own.tsv"), None)
-    assert sorted(found.data.column("text").to_pylist()) == list("abcdef")
+    own = find_evaluation_set(str(tmp_path / "own.tsv"), None)
+    assert sorted(own.data.column("text").to_pylist()) == list("abcdef")

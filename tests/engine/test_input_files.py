@@ -13,17 +13,17 @@ ROWS = [("a", "b"), ("c", "d")]
 
 def test_a_name_stays_and_rows_are_written_once(tmp_path):
     assert input_file("faq.csv", tmp_path, print).name == "faq.csv"
-    one, other = (
+    from_rows, from_frame = (
         input_file(rows, tmp_path, print) for rows in (ROWS, pd.DataFrame(ROWS, columns=["anchor", "positive"]))
     )
-    assert one.name == other.name
-    assert not Path(one.name).exists()
-    one.write()
-    before = Path(one.name).stat().st_mtime_ns
-    other.write()
-    assert Path(one.name).stat().st_mtime_ns == before
-    assert [*read(one.name)] == [*read(ROWS)]
-    assert input_file(ROWS[:1], tmp_path, print).name != one.name
+    assert from_rows.name == from_frame.name
+    assert not Path(from_rows.name).exists()
+    from_rows.write()
+    before = Path(from_rows.name).stat().st_mtime_ns
+    from_frame.write()
+    assert Path(from_rows.name).stat().st_mtime_ns == before
+    assert [*read(from_rows.name)] == [*read(ROWS)]
+    assert input_file(ROWS[:1], tmp_path, print).name != from_rows.name
 
 
 def test_rows_in_memory_are_called_by_what_they_are(tmp_path):

@@ -239,8 +239,8 @@ def test_selection_by_a_set_and_leaks_into_it(kitchen):
 
 
 def shape_of(kitchen, stage):
-    (one,) = kitchen.plan(stage).stages
-    return one.fit(read_data(one))
+    (planned,) = kitchen.plan(stage).stages
+    return planned.fit(read_data(planned))
 
 
 def test_data_are_brought_to_the_methods_shape(kitchen):
@@ -309,9 +309,9 @@ def test_views_in_a_forecast_need_no_dropout(kitchen, modernbert):
 
     kitchen.base = modernbert
     stage = {"method": "bootstrapped", "views": {"kind": "file", "file": "pairs.tsv"}}
-    views, one = forecast(kitchen.plan(stage), Accelerator(cpu=True))
+    views, training = forecast(kitchen.plan(stage), Accelerator(cpu=True))
     assert (views.method, views.shape, views.rows, views.steps) == ("views", Shape.PAIRS, 24, 0)
-    assert (one.shape, one.rows, one.steps, one.batch) == (Shape.PAIRS, 24, 4, 4)
+    assert (training.shape, training.rows, training.steps, training.batch) == (Shape.PAIRS, 24, 4, 4)
     assert not (kitchen.folder / "out").exists()
 
 
@@ -326,8 +326,8 @@ def test_nothing_that_learns_is_refused(kitchen):
 
 
 def build_method_of(kitchen, stage):
-    (one,) = kitchen.plan(stage).stages
-    return one.build(read_data(one), str(kitchen.base), 1)
+    (planned,) = kitchen.plan(stage).stages
+    return planned.build(read_data(planned), str(kitchen.base), 1)
 
 
 @pytest.mark.long
@@ -385,7 +385,7 @@ def test_a_set_that_is_fine_tuned_on_has_a_score_per_seed_also_without_stages(ki
         (folder / f"glue/CoLA.{part}.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
     evaluate = {"sets": ["glue/CoLA"], "data": str(folder)}
     results = kitchen.run(evaluate=evaluate, seeds=[3, 4])
-    assert [one.seed for one in results] == [3, 4]
+    assert [result.seed for result in results] == [3, 4]
     assert len(list((kitchen.folder / "out" / "scores").iterdir())) == 3  # the base as it is, and per seed with [CLS]
     assert kitchen.run(evaluate=evaluate, seeds=[3, 4]) == results
     assert len(kitchen.run(evaluate={"sets": ["scored.tsv"]}, seeds=[3, 4])) == 1

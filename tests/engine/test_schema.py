@@ -6,9 +6,9 @@ from sentloom.engine.schema import TOP, Top, validated
 
 
 def test_valid_values_become_the_model():
-    found, problems = validated(Top, {"base": "embedded", "pooling": "cls", "seeds": [1, 2]})
+    top, problems = validated(Top, {"base": "embedded", "pooling": "cls", "seeds": [1, 2]})
     assert problems == []
-    assert (found.base, found.pooling, found.seeds) == ("embedded", "first", (1, 2))
+    assert (top.base, top.pooling, top.seeds) == ("embedded", "first", (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,15 @@ def test_valid_values_become_the_model():
     ],
 )
 def test_problems_have_a_place(values, place):
-    found, problems = validated(Top, values)
-    assert found is None
+    top, problems = validated(Top, values)
+    assert top is None
     assert len(problems) == 1
     assert problems[0][0][: len(place)] == place
 
 
 def test_a_misspelt_key_is_answered_with_the_nearest_one():
-    _, ((_, found, expected),) = validated(Top, {"bse": "embedded"})
-    assert "bse" in found
+    _, ((_, problem, expected),) = validated(Top, {"bse": "embedded"})
+    assert "bse" in problem
     assert 'did you mean "base"' in expected
 
 

@@ -25,8 +25,8 @@ def test_losses_go_to_tensorboard(kitchen):
         events.Reload()
         lines = [line for line in read_journal(out / "stages" / name) if "loss" in line]
         assert [line["step"] for line in lines] == [2, 4]
-        found = [(event.step, event.value) for event in events.Scalars("loss")]
-        assert found == [(line["step"], pytest.approx(line["loss"])) for line in lines]
+        tracked = [(event.step, event.value) for event in events.Scalars("loss")]
+        assert tracked == [(line["step"], pytest.approx(line["loss"])) for line in lines]
 
 
 def test_a_missing_tracker_is_said(tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ def test_variants_seeds_and_overrides(kitchen, sentloom):
     assert done.returncode == 0, done.stderr
     results = json.loads((out / "results.json").read_text())
     assert [(row["name"], row["seeds"]) for row in results["rows"]] == [("base", 1), ("hot, 0.5", 2), ("plain", 2)]
-    assert [(one["plan"], one["seed"]) for one in results["runs"]] == [
+    assert [(run["plan"], run["seed"]) for run in results["runs"]] == [
         ("base", 1),
         ("hot, 0.5", 1),
         ("hot, 0.5", 2),
@@ -67,10 +67,10 @@ def test_variants_seeds_and_overrides(kitchen, sentloom):
         ("plain", 2),
     ]
     scored = str(kitchen.folder / "scored.tsv")
-    after = [one["after"][scored] for one in results["runs"] if one["plan"] == "plain"]
+    after = [run["after"][scored] for run in results["runs"] if run["plan"] == "plain"]
     assert results["rows"][2]["after"][scored] == pytest.approx(mean(after))
     assert results["rows"][2]["deviation"][scored] == pytest.approx(stdev(after))
-    assert all(one["stages"][0]["outcome"]["steps"] == 3 for one in results["runs"][1:])
+    assert all(run["stages"][0]["outcome"]["steps"] == 3 for run in results["runs"][1:])
     assert sorted(str(path.relative_to(out / "models")) for path in (out / "models").glob("*/*")) == [
         "hot-0.5/seed-1",
         "hot-0.5/seed-2",

@@ -26,8 +26,8 @@ FEW = {"batch": 4, "steps": 2, "learning_rate": 1e-3}
 def faq(tmp_path):
     topics = "cat dog bird fish horse cow sheep goat duck hen".split()
     rows = [
-        f"where is the {one}\tthe {one} is in the {other} house"
-        for one, other in zip(topics, topics[::-1], strict=True)
+        f"where is the {topic}\tthe {topic} is in the {other} house"
+        for topic, other in zip(topics, topics[::-1], strict=True)
     ]
     (tmp_path / "faq.tsv").write_text("\n".join(["anchor\tpositive", *rows]) + "\n")
     return [row.split("\t") for row in rows]
@@ -71,11 +71,11 @@ def test_the_encoder_of_the_stage_before_mines_under_every_seed(tmp_path, bert, 
     whole = plan(tmp_path, bert, first)
     assert whole.once == set()
     runner, results = run(whole, tmp_path / "out")
-    assert [one["input"] for one in results[1].stages[1:2]] == [results[1].stages[0]["fingerprint"]]
+    assert [finished["input"] for finished in results[1].stages[1:2]] == [results[1].stages[0]["fingerprint"]]
     assert results[0].stages[1]["key"] != results[1].stages[1]["key"]
     encoder = Encoder.load(runner.artifacts["first"].source)
-    found = runner.artifacts["mined"].rows("").column("negatives").to_pylist()
-    assert found == [[text] for text in hardest(encoder, faq)]
+    negatives = runner.artifacts["mined"].rows("").column("negatives").to_pylist()
+    assert negatives == [[text] for text in hardest(encoder, faq)]
 
 
 def test_rows_evenly_spaced_and_a_corpus(tmp_path, bert, faq):
@@ -136,9 +136,9 @@ def test_a_teacher_rejects_candidates_and_counts_as_what_it_is(tmp_path, bert, f
     asked = {"teacher": str(teacher), "teacher_margin": 0.0}
     runner, _ = run(plan(tmp_path, bert, **asked), tmp_path / "out")
     score = CrossEncoder.load(teacher).score
-    found = runner.artifacts["mined"].rows("").table.select(["anchor", "positive", "negatives"]).to_pylist()
-    assert found
-    for row in found:
+    mined = runner.artifacts["mined"].rows("").table.select(["anchor", "positive", "negatives"]).to_pylist()
+    assert mined
+    for row in mined:
         positive, negative = score([(row["anchor"], row["positive"]), (row["anchor"], row["negatives"][0])])
         assert negative <= positive + 1e-5
     shutil.copytree(teacher, tmp_path / "copy")
@@ -147,6 +147,7 @@ def test_a_teacher_rejects_candidates_and_counts_as_what_it_is(tmp_path, bert, f
     run(plan(tmp_path, bert), tmp_path / "out")
     assert len(list((tmp_path / "out/stages").glob("mined-*"))) == 2
     without, with_teacher = (
-        forecast(one, Accelerator(cpu=True))[0].seconds for one in (plan(tmp_path, bert), plan(tmp_path, bert, **asked))
+        forecast(planned, Accelerator(cpu=True))[0].seconds
+        for planned in (plan(tmp_path, bert), plan(tmp_path, bert, **asked))
     )
     assert with_teacher > without

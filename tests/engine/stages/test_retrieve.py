@@ -27,25 +27,25 @@ def models(tmp_path_factory):
 def test_candidates_share_a_word_and_come_in_the_order_of_bm25():
     index = Bm25(TEXTS)
     scores = index.scores(TEXTS)
-    found = candidates(index, TEXTS, range(len(TEXTS)), 2)
-    assert [other for row, other in found if row == 0] == sorted({1, 3, 4}, key=lambda other: -scores[0, other])[:2]
-    assert [other for row, other in found if row == 2] == []  # no stemming: hotels is not hotel
-    assert [other for row, other in found if row == 5] == []
-    assert all(row != other for row, other in found)
+    nearest = candidates(index, TEXTS, range(len(TEXTS)), 2)
+    assert [other for row, other in nearest if row == 0] == sorted({1, 3, 4}, key=lambda other: -scores[0, other])[:2]
+    assert [other for row, other in nearest if row == 2] == []  # no stemming: hotels is not hotel
+    assert [other for row, other in nearest if row == 5] == []
+    assert all(row != other for row, other in nearest)
 
 
 class Judge:
     """Knows that a sentence entails a shorter one."""
 
     def score(self, pairs):
-        return np.array([float(len(one) > len(other)) for one, other in pairs])
+        return np.array([float(len(longer) > len(other)) for longer, other in pairs])
 
 
 def test_only_what_the_judge_finds_entailed_is_kept():
-    found = list(entailed(TEXTS, Judge(), 5, 0.5))
-    assert found
-    assert all(len(TEXTS[row]) > len(text) for row, text in found)
-    assert (1, "a red kite") in found
+    kept = list(entailed(TEXTS, Judge(), 5, 0.5))
+    assert kept
+    assert all(len(TEXTS[row]) > len(text) for row, text in kept)
+    assert (1, "a red kite") in kept
 
 
 def test_the_judge_gives_the_probability_of_entailment(models):
@@ -67,15 +67,15 @@ def run(kitchen, *stages, base):
 
 
 def test_the_stage_makes_pairs_that_a_later_stage_trains_on(kitchen, models):
-    found = {"name": "found", "method": "retrieve", "model": models["judge"], "threshold": 0.0, "data": "texts.txt"}
-    learn = {"name": "learn", "method": "contrastive", "data": "stage:found", "batch": 4, "steps": 2}
-    pairs = open_dataset(run(kitchen, found, learn, base=str(kitchen.base)) / DATA)
+    source = {"name": "pairs", "method": "retrieve", "model": models["judge"], "threshold": 0.0, "data": "texts.txt"}
+    learn = {"name": "learn", "method": "contrastive", "data": "stage:pairs", "batch": 4, "steps": 2}
+    pairs = open_dataset(run(kitchen, source, learn, base=str(kitchen.base)) / DATA)
     assert str(pairs.shape) == "pairs"
-    assert all(one != other for one, other in zip(pairs["anchor"], pairs["positive"], strict=True))
+    assert all(anchor != other for anchor, other in zip(pairs["anchor"], pairs["positive"], strict=True))
 
 
 def test_no_pair_at_all_is_an_error(kitchen, models):
     (kitchen.folder / "apart.txt").write_text("one\ntwo\nthree\n")
-    found = {"name": "found", "method": "retrieve", "model": models["judge"], "threshold": 0.0, "data": "apart.txt"}
+    source = {"name": "pairs", "method": "retrieve", "model": models["judge"], "threshold": 0.0, "data": "apart.txt"}
     with pytest.raises(InputError, match="entailed"):
-        run(kitchen, found, base=None)
+        run(kitchen, source, base=None)

@@ -175,8 +175,8 @@ def test_a_run_that_was_killed_while_it_wrote_goes_on(loom):
     again = loom.run(*stages, base=None)
     assert {name: loom.files()[name] for name in kept} == {name: before[name] for name in kept}
     assert without_times(again) == without_times(whole)
-    one, other = (loom.made("written-[!l]*", out) / "triplets.parquet" for out in ("whole", "out"))
-    assert one.read_bytes() == other.read_bytes()
+    uninterrupted, resumed = (loom.made("written-[!l]*", out) / "triplets.parquet" for out in ("whole", "out"))
+    assert uninterrupted.read_bytes() == resumed.read_bytes()
 
 
 @pytest.mark.long

@@ -21,18 +21,18 @@ def texts_in(value):
     elif isinstance(value, SetTable):
         yield from texts_in({**value.parts, **value.forums})
     elif isinstance(value, dict):
-        yield from (text for one in value.values() for text in texts_in(one))
+        yield from (text for part in value.values() for text in texts_in(part))
     elif isinstance(value, list | tuple):
-        yield from (text for one in value for text in texts_in(one))
+        yield from (text for part in value for text in texts_in(part))
 
 
 def hub_sources():
-    found = set()
+    owned = set()
     for module in pkgutil.iter_modules(suites.__path__, f"{suites.__name__}."):
         for name, value in vars(importlib.import_module(module.name)).items():
             if not name.startswith("__"):
-                found |= {text for text in texts_in(value) if OWNED.fullmatch(text)}
-    return found
+                owned |= {text for text in texts_in(value) if OWNED.fullmatch(text)}
+    return owned
 
 
 def test_every_source_on_the_hub_has_a_full_revision():

@@ -18,6 +18,7 @@ ORDER = [
         "progress",
         "interrupts",
         "ray_actors",
+        "confined",
     ),
     *("data", "encoder", "search", "losses", "methods", "training", "writing"),
     *(

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from sentloom.data.findings import Findings
 from sentloom.data.limits import LONGEST, shown
 from sentloom.data.nli import nli_label
 from sentloom.data.scan import OTHER_ENCODING
-from sentloom.data.shapes import Layout, Shape, arrow_type
+from sentloom.data.shapes import Kind, Layout, arrow_type, form_of
 
 EMPTY = "empty cell"
 UTF8 = "UTF-8"
@@ -150,10 +150,11 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     def cells(parse: Callable[[Any], Any], at: int) -> Sequence[Any]:
         return _parsed(parse, layout.names[at], chunk.columns[at], chunk.places, findings)
 
+    kinds = form_of(layout.shape).columns
     columns: list[Sequence[Any]] = []
     for role, positions in layout.roles.items():
         if len(positions) == 1:
-            columns.append(cells(_parser(layout.shape, role), positions[0]))
+            columns.append(cells(_parser(kinds[role]), positions[0]))
         else:
             rows = zip(*(cells(as_texts_if_any, at) for at in positions), strict=True)
             columns.append(_joined(rows, layout.names[positions[0]], chunk.places, findings))
@@ -170,7 +171,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     schema = schema_of(layout)
     arrays = [pa.array(values, kind) for values, kind in zip([*columns, *origin], schema.types, strict=True)]
     batch = pa.record_batch(arrays, schema=schema)
-    return _with_gold(batch, findings) if layout.shape is Shape.NLI else batch
+    return _with_gold(batch, findings) if Kind.NLI_LABEL in kinds.values() else batch
 
 
 def _one_positive_each(layout: Layout, chunk: Chunk, findings: Findings) -> Chunk:
@@ -195,10 +196,20 @@ def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], fin
     return [cell or _parse_one(as_text, name, None, place, findings) for cell, place in zip(lists, places, strict=True)]
 
 
-def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:
-    if role == "label":
-        return as_nli_label if shape is Shape.NLI else as_label
-    return {"score": as_score, "negatives": as_texts}.get(role, as_text)
+def _parser(kind: Kind) -> Callable[[Any], Any]:
+    match kind:
+        case Kind.TEXT:
+            return as_text
+        case Kind.NEGATIVES:
+            return as_texts
+        case Kind.SCORE:
+            return as_score
+        case Kind.LABEL:
+            return as_label
+        case Kind.NLI_LABEL:
+            return as_nli_label
+        case _:
+            assert_never(kind)
 
 
 def _parsed(

@@ -107,7 +107,7 @@ def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) ->
                 },
                 task.source,
                 task.sha256,
-                task.settings,
+                task.settings.recorded(),
                 (*task.notes, *_constant(task.main, scores)),
             )
         )

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder import Encoder
 from sentloom.engine.plan import to_yaml
 from sentloom.errors import option
@@ -46,6 +45,7 @@ from sentloom.fitting.result import (
     Trail,
 )
 from sentloom.fitting.routes import SkippedRoute
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.tasks import HeldOut
 from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof
@@ -293,9 +293,9 @@ def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[st
     """A few queries, evenly from all test rows, and the texts to search in."""
     queries, documents = [], []
     for part in parts:
-        names = [name for name in COLUMNS[part.data.shape] if name not in ("negatives", "score", "label")]
-        queries += part.data.column(names[0]).to_pylist()
-        documents += part.data.column(names[-1] if part.data.shape is not Shape.SCORED_PAIRS else names[0]).to_pylist()
+        asked, shown = handler(part.data).shown_columns
+        queries += part.data.column(asked).to_pylist()
+        documents += part.data.column(shown).to_pylist()
     distinct = list(dict.fromkeys(queries))
     places = np.linspace(0, len(distinct) - 1, min(SAMPLES, len(distinct))).astype(int)
     return [distinct[place] for place in places], list(dict.fromkeys(documents))[:MOST_TEXTS]

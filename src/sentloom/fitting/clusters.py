@@ -19,6 +19,7 @@ from sentloom.data.hygiene.leaks import forms
 from sentloom.data.hygiene.near_duplicates import connect, leaders
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.evaluation.task import CLUSTER
+from sentloom.fitting.shapes import handler_of
 
 Keys = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -107,9 +108,9 @@ def grouping_column(shape: Shape, keys: Mapping[str, Keys]) -> str:
     Otherwise a few hundred answers to thousands of questions would be on every side, and all training rows dropped.
     """
     first, *others = [name for name in keys if name != NEGATIVES]
-    if others and shape is not Shape.NLI and len(np.unique(keys[others[0]])) < FEWER * len(np.unique(keys[first])):
-        return others[0]
-    return first
+    if not others or handler_of(shape).divided_by_first:
+        return first
+    return others[0] if len(np.unique(keys[others[0]])) < FEWER * len(np.unique(keys[first])) else first
 
 
 def distinct_keys(datas: Sequence[Dataset]) -> Keys:

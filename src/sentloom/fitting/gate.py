@@ -160,7 +160,7 @@ def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, l
     measured = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
     documents = len(task.texts["document"]) if "document" in task.texts else None
     also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
-    of_documents = task.settings.get("of_documents", documents)
+    of_documents = task.settings.of_documents or documents
     return replace(measured, documents=documents, of_documents=of_documents, also=also)
 
 

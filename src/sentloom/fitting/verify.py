@@ -29,9 +29,10 @@ from sentloom.fitting.gate import (
     record_use,
     which_to_believe,
 )
+from sentloom.fitting.panel import CAUTION, HALVES, NO_LABELS, is_at_chance
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
-from sentloom.fitting.tasks import CAUTION, HALVES, NO_LABELS, HeldOut, is_at_chance, task_labels
+from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
 
 TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
@@ -148,9 +149,9 @@ def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memor
 
 def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
     """Whether the halves of sentences have nothing to do with each other, as far as the base can tell."""
-    halves = [task for task in tasks if task.name == HALVES and task.settings["documents"] >= FEWEST_HALVES]
+    halves = [task for task in tasks if task.name == HALVES and (task.settings.documents or 0) >= FEWEST_HALVES]
     scored = zip(halves, score_tasks(base, halves, memory), strict=True)
-    return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in scored)
+    return any(is_at_chance(scores["recall@10"], task.settings.documents or 0) for task, scores in scored)
 
 
 def with_probes(

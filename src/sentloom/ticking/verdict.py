@@ -20,9 +20,9 @@ from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_le
 from sentloom.fitting.build_result import tick_advice
 from sentloom.fitting.compare_fits import tested_encoder
 from sentloom.fitting.gate import Gate, Uses, judge, record_use
+from sentloom.fitting.panel import NO_LABELS
 from sentloom.fitting.race import BEST
 from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure, Ticks, verdict_line
-from sentloom.fitting.tasks import NO_LABELS
 from sentloom.progress import OutOfTime, deadline
 from sentloom.ticking.answers import Answers, Header, Tick, header_for, merged
 from sentloom.ticking.estimate import Stratum, agreement, estimate, is_possible

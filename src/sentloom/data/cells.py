@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, auto
 from itertools import chain
 from typing import Any, NamedTuple, assert_never
 
@@ -17,8 +18,6 @@ from sentloom.data.nli import nli_label
 from sentloom.data.scan import OTHER_ENCODING
 from sentloom.data.shapes import Kind, Layout, arrow_type, form_of
 
-EMPTY = "empty cell"
-UTF8 = "UTF-8"
 MISSING_VALUES = "values that were already missing in the source of the data"
 LISTS = "a list of positives is read as a row for each of them"
 UNUSABLE = object()  # marks a cell that is invalid for its role
@@ -33,18 +32,26 @@ class Chunk(NamedTuple):
     files: Sequence[int] = ()  # of an input of several files, the number of each row's file
 
 
+class Cause(Enum):
+    """Why a cell is invalid for its role."""
+
+    EMPTY = auto()
+    ENCODING = auto()
+    OTHER = auto()
+
+
 class CellFault(Exception):
     """A cell is invalid for its role."""
 
-    def __init__(self, problem: str, expected: str) -> None:
+    def __init__(self, problem: str, expected: str, cause: Cause = Cause.OTHER) -> None:
         super().__init__(problem)
-        self.problem, self.expected = problem, expected
+        self.problem, self.expected, self.cause = problem, expected, cause
 
 
 def as_text(cell: object) -> str:
     """Parse a sentence: a string that is not blank."""
     if not isinstance(cell, str) or not cell.strip():
-        raise CellFault(_shown(cell), "text")
+        raise _unlike(cell, "text")
     return _clean(cell)
 
 
@@ -67,7 +74,7 @@ def as_score(cell: object) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
-        raise CellFault(_shown(cell), "a finite number")
+        raise _unlike(cell, "a finite number")
     return value
 
 
@@ -77,13 +84,13 @@ def as_nli_label(cell: object) -> str | None:
         return nli_label(cell)
     except KeyError:
         expected = "entailment, neutral, contradiction, not_entailment, or 0, 1, 2 for the first three"
-        raise CellFault(_shown(cell), expected) from None
+        raise _unlike(cell, expected) from None
 
 
 def as_label(cell: object) -> str:
     """Parse the name of a class; numbers become text."""
     if not isinstance(cell, str | int | float) or not str(cell).strip():
-        raise CellFault(_shown(cell), "a label")
+        raise _unlike(cell, "a label")
     return _clean(str(cell).strip())
 
 
@@ -111,21 +118,24 @@ def _clean(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            problem, expected = _half(ord(text[error.start]))
-            raise CellFault(f"{problem} at character {error.start + 1}", expected) from None
+            raise _half(ord(text[error.start]), error.start + 1) from None
     return text
 
 
-def _half(surrogate: int) -> tuple[str, str]:
+def _half(surrogate: int, place: int) -> CellFault:
     """Explain a lone surrogate: it was in the text, or it represents a byte that could not be decoded."""
     if 0xDC80 <= surrogate <= 0xDCFF:
-        return f"invalid byte 0x{surrogate - 0xDC00:02X}", UTF8
-    return f"lone surrogate U+{surrogate:04X}", "whole characters"
+        return CellFault(f"invalid byte 0x{surrogate - 0xDC00:02X} at character {place}", "UTF-8", Cause.ENCODING)
+    return CellFault(f"lone surrogate U+{surrogate:04X} at character {place}", "whole characters")
+
+
+def _unlike(cell: object, expected: str) -> CellFault:
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return CellFault("empty cell", expected, Cause.EMPTY)
+    return CellFault(_shown(cell), expected)
 
 
 def _shown(cell: object) -> str:
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return EMPTY
     try:
         text = ascii(cell) if isinstance(cell, bytes) else repr(cell)
     except (RecursionError, ValueError):  # deeply nested, or a number of thousands of digits
@@ -229,8 +239,9 @@ def _parse_one(parse: Callable[[Any], Any], name: str, cell: object, place: int,
         return parse(cell)
     except CellFault as fault:
         column = f"in column {shown(name)!r}"
-        kind = f"empty cells {column}" if fault.problem == EMPTY else f"cells that are not {fault.expected} {column}"
-        cause = MISSING_VALUES if fault.problem == EMPTY else OTHER_ENCODING if fault.expected == UTF8 else ""
+        empty = fault.cause is Cause.EMPTY
+        kind = f"empty cells {column}" if empty else f"cells that are not {fault.expected} {column}"
+        cause = {Cause.EMPTY: MISSING_VALUES, Cause.ENCODING: OTHER_ENCODING}.get(fault.cause, "")
         findings.problem(place, f"{fault.problem} {column}", fault.expected, kind, cause)
         return UNUSABLE
 

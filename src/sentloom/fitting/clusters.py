@@ -210,18 +210,20 @@ class _Way:
 
     what: str
     links: Callable[[], Links]
+    by_groups: bool = False
 
 
 def _ways(rows: InputRows) -> list[_Way]:
     """From everything that connects rows to the grouping text alone."""
     texts, grouping = rows.sentences.texts, rows.sentences.columns[rows.sentences.grouping]
     ids = [_id_links(rows.data, name) for name in rows.groups]
-    ways = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]))]
+    grouped = bool(ids)
+    ways = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]), grouped)]
     if len(rows.data) <= MOST_TEXTS:
         near = "equal and nearly equal texts"
-        ways.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids])))
+        ways.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids]), grouped))
     if ids:
-        ways.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids])))
+        ways.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids]), by_groups=True))
     return [*ways, _Way(f"{_grouping_text(rows)} alone", lambda: grouping)]
 
 
@@ -289,5 +291,5 @@ def _notes(
 
 def _given_up(rows: InputRows, way: _Way) -> str:
     """The columns that the user named, or that were recognised, if they connect nothing in the end."""
-    lost = rows.groups and "groups" not in way.what
+    lost = rows.groups and not way.by_groups
     return f"; {', '.join(map(repr, rows.groups))} has no effect" if lost else ""

@@ -264,8 +264,9 @@ def _columns(data: Dataset) -> str:
 def _languages(fit_input: FitInput) -> str:
     """The language of the columns, such as "English and German"; for mixed languages their shares."""
     if any(recognised(shares) and main_language(shares) is None for shares in fit_input.column_shares.values()):
-        named = shares_in_words(fit_input.shares)
-        return f"mixed languages: {named}" if "," in named else f"mostly {named}"
+        shares, named = fit_input.shares, shares_in_words(fit_input.shares)
+        mixed = len(shares) > 1 and recognised(shares) and main_language(shares) is None
+        return f"mixed languages: {named}" if mixed else f"mostly {named}"
     known = dict.fromkeys(code for code in fit_input.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 

@@ -1,8 +1,8 @@
 """The label-free panel: how raw text is judged, by tasks that are built from sentences and views of them.
 
 What a task is worth was measured on five labelled domains with 18 models each (docs/panel.md,
-benchmarks/panel_correlation.py): the two tasks that agree with labels make up the panel, and `CAUTION` says how far to
-trust it. The panel may reject a model, but never accepts one.
+benchmarks/panel_correlation.py): the two tasks that agree with labels make up the panel, and the report says how far
+to trust it. The panel may reject a model, but never accepts one.
 """
 
 import hashlib
@@ -23,11 +23,6 @@ PANEL_TEXTS = 600  # held-out sentences that it uses
 # Mean rank correlation with labels over five domains: 0.52 and 0.57 for all models, 0.06 and 0.14 for those near the
 # base.
 PANEL = (HALVES, FEW_WORDS) = ("halves", "few-words")
-NO_LABELS = "No labels decided this"
-CAUTION = (
-    "the label-free panel tells degraded models from sound ones, but near the base it was on the right side for 58% of "
-    "the models on five labelled domains (25% to 91%). So it may reject a model, and never accepts one"
-)
 SOURCE = "held-out text"
 K = 10
 CHANCE = 0.01  # below this p-value it is not chance

@@ -15,7 +15,7 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores, score_tasks
 from sentloom.evaluation.labels import probe_seconds
-from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_level, effective_clusters
+from sentloom.evaluation.significance import LEVEL, are_enough, corrected_level, effective_clusters
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.examples import examples, find_threshold
 from sentloom.fitting.gate import (
@@ -29,7 +29,7 @@ from sentloom.fitting.gate import (
     record_use,
     which_to_believe,
 )
-from sentloom.fitting.panel import CAUTION, HALVES, NO_LABELS, is_at_chance
+from sentloom.fitting.panel import HALVES, is_at_chance
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
 from sentloom.fitting.tasks import HeldOut, task_labels
@@ -102,7 +102,7 @@ def verify(
     watched = [prepared.general]
     general = duel.measured(watched, "general")[0] if has_time(GENERAL_ABILITY, watched) else []
     label_free = prepared.label_free
-    warnings = [*map(general_warning, general), f"{NO_LABELS}: {CAUTION}." if label_free else None]
+    warnings = [*map(general_warning, general)]
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     folds = len(prepared.folds)
@@ -196,7 +196,7 @@ def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[st
         for code in sorted(set(codes) - {""}, key=lambda own: (-codes.count(own), own)):
             chosen = np.array([own == code for own in codes])
             old, new = (_only(scores, task.main, chosen) for scores in (before, after))
-            if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
+            if are_enough(effective_clusters([old[task.main]])):
                 language_measure = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
                 yield replace(language_measure, name=f"{task.name}, {code}")
 

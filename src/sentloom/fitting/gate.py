@@ -33,7 +33,18 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import cache_folder, read_record, write_record
-from sentloom.fitting.result import NO_DIFFERENCE, Limit, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
+from sentloom.fitting.result import (
+    NO_DIFFERENCE,
+    Limit,
+    Measure,
+    Part,
+    Power,
+    Run,
+    Verdict,
+    chosen_on,
+    metric_name,
+    rounded_down,
+)
 from sentloom.progress import note
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
@@ -109,7 +120,8 @@ def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
 
 
 def _scores(measured: Measure) -> str:
-    scores = f"{measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
+    name = metric_name(measured.metric)
+    scores = f"{name} {measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
     interval = f"{100 * measured.level:.4g}% interval {measured.low:+.2f} to {measured.high:+.2f}"
     return f"{scores} ({interval}, {measured.items:,} test items in {measured.clusters:,} clusters)"
 

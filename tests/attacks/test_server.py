@@ -190,7 +190,7 @@ def test_requests_that_do_not_wait_for_answers_are_cut_off(folder):
         os.kill(child.pid, signal.SIGTERM)
         last = child.wait().said()
     answered, cut_off = map(int, re.search(r"Requests answered: (\d+); cut off: (\d+)\.", last).groups())
-    assert 11 <= answered
+    assert answered >= 11
     assert answered + cut_off <= 11 + 17
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
-from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.locate import refuse_absent
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Model
 from sentloom.plugins import offered
@@ -58,8 +58,8 @@ def open_model(name: str, pooling: str | None = None) -> Model:
 def check_model(name: str) -> None:
     """Refuse the name of a model that is not there, without loading it."""
     other, encoder = named_model(name), encoder_of(name)
-    if encoder and encoder not in READ_ONLY:
-        locate(encoder)
+    if encoder:
+        refuse_absent(encoder)
     for file in other.files if other and encoder is None else ():
         if not Path(file).is_file():
             raise InputError(file, "there is no such file", "word vectors as text", "check the path")

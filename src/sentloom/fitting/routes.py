@@ -26,7 +26,7 @@ from sentloom.errors import InputError
 from sentloom.fitting.bases import Resources
 from sentloom.fitting.inputs import InputSource
 from sentloom.fitting.training_sets import MOST_NEGATIVES, TrainingSet
-from sentloom.writing.models import EMBEDDED_WRITER
+from sentloom.writing.models import SMOLLM2
 
 ENTRY_POINTS = "sentloom.routes"
 ORDER = (
@@ -289,9 +289,9 @@ def _no_writer(pairs: TrainingSet | None, resources: Resources) -> str | None:
 
 
 def _no_english(texts: TrainingSet, resources: Resources) -> str | None:
-    if resources.writer.name != EMBEDDED_WRITER or texts.language == "en":
+    if resources.writer.name != SMOLLM2 or texts.language == "en":
         return None
-    return "the embedded writer has learned to write entailments and contradictions in English; name one with --writer"
+    return "smollm2 has learned to write entailments and contradictions in English; name one with --writer"
 
 
 def _no_teacher(resources: Resources) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
-from sentloom.encoder.locate import READ_ONLY
+from sentloom.encoder.locate import catalogue_entry
 from sentloom.encoder.tokens import Prompt
 from sentloom.engine.artifacts import PREFIX, named_stage
 from sentloom.engine.building import Build
@@ -154,7 +154,7 @@ class Check:
         if named_stage(name) is not None:
             return name
         full = VARIABLE.sub(lambda match: self.variables.get(match[1]) or match[2] or "", name)
-        if full in ("embedded", *READ_ONLY):
+        if catalogue_entry(full):
             return full
         places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))
         return next((place for place in places if place), full)

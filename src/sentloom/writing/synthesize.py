@@ -29,7 +29,7 @@ from sentloom.writing.filters import Filtering
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.models import EMBEDDED_NLI, EMBEDDED_WRITER, open_model, version_for
+from sentloom.writing.models import SMOLLM2, SMOLLM2_NLI, open_model, version_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.text_to_text import BackendName, open_backend
 from sentloom.writing.triplets import Summary, check_filters, draw
@@ -42,7 +42,7 @@ BLOCK = 256  # sources
 SOURCES = "sources.parquet"  # the raw texts, one row group per block
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
 LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
-TAUGHT = ("English", None)  # languages of what the embedded writer has learned from; None: unknown
+TAUGHT = ("English", None)  # languages of what smollm2 has learned from; None: unknown
 
 
 class Execution(BaseModel):
@@ -59,7 +59,7 @@ class Execution(BaseModel):
     price_written: float = Field(default=0.0, ge=0)
     block: int = Field(default=BLOCK, ge=1)  # sources
     encoder: str = "embedded"  # searches, together with BM25, for the source of a query; none: BM25 alone
-    teacher: str | None = None  # a cross-encoder that scores queries: embedded, a folder or a hub name
+    teacher: str | None = None  # a cross-encoder that scores queries: reranker, a folder or a hub name
 
     @model_validator(mode="after")
     def _workers_of_ray(self) -> Self:
@@ -103,10 +103,10 @@ def synthesize(
 ) -> Summary:
     """Write for the first `rows` texts, or for all, judge what was written, and draw triplets and pairs.
 
-    `writer` is "embedded", a folder, a hub name, the address of an endpoint, or a function that loads a model. `out` is
-    the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows or
-    other filters cost only what they add; another writer, text, prompt or sampling is refused. With the engine `ray`,
-    several workers write blocks at the same time.
+    `writer` is a name of the catalogue, a folder, a hub name, the address of an endpoint, or a function that loads a
+    model. `out` is the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows
+    or other filters cost only what they add; another writer, text, prompt or sampling is refused. With the engine
+    `ray`, several workers write blocks at the same time.
     """
     if raw.shape is not Shape.TEXTS:
         raise InputError(
@@ -120,9 +120,9 @@ def synthesize(
     language = language_of(raw)
     plan = _plan(raw, language, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
-    if not callable(writer) and task.model(writer) == EMBEDDED_NLI and language not in TAUGHT:
+    if not callable(writer) and task.model(writer) == SMOLLM2_NLI and language not in TAUGHT:
         log(
-            f"the embedded writer has learned this from English texts, and yours are {language}: the filters will drop "
+            f"smollm2 has learned this from English texts, and yours are {language}: the filters will drop "
             "most of what it writes; name another writer"
         )
     ledger = Ledger.begin(out, plan)
@@ -218,8 +218,8 @@ def writer_loader(name: str, backend: BackendName) -> Loader:
 
 
 def writing_precision(name: str, backend: BackendName) -> Precision:
-    """The chosen precision. By default the embedded writer runs in bf16 on CPUs that compute in it, twice as fast."""
-    fast = name in (EMBEDDED_WRITER, EMBEDDED_NLI) and backend == "transformers"
+    """The chosen precision. By default `smollm2` runs in bf16 on CPUs that compute in it, twice as fast."""
+    fast = name in (SMOLLM2, SMOLLM2_NLI) and backend == "transformers"
     return chosen().precision or (fast_precision(device_for()) if fast else "fp32")
 
 

@@ -9,6 +9,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.task import TaskSettings
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.ending import Shortened, dimension_measures, dimensions_in_time
 from sentloom.fitting.race import RaceContext
@@ -74,7 +75,7 @@ def test_every_dimension_is_measured_unless_each_needs_a_probe(tasks, tmp_path):
         return [measure.name for measure in dimensions_in_time(here, duel, tasks)], here.plan.changes
 
     assert measured(tasks, stopped(1000.0, gone=1000.0)) == (["16", "8", "4", "2"], ())
-    ticks, probed = count(10.0, 10.0), [replace(task, settings={"probe": {"k": 1}}) for task in tasks]
+    ticks, probed = count(10.0, 10.0), [replace(task, settings=TaskSettings(probe={"k": 1})) for task in tasks]
     names, changes = measured(probed, Clock(60.0, started=0.0, now=lambda: next(ticks)))
     assert names == ["16", "8"]
     assert changes == ("the score with 4 dimensions is not measured", "the score with 2 dimensions is not measured")

@@ -14,7 +14,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.heads import cut
 from sentloom.encoder.tokens import Prompts, Role
 from sentloom.evaluation.bench import Memory, score_tasks, vectors_of
-from sentloom.evaluation.task import Scores, Task
+from sentloom.evaluation.task import Kind, Scores, Task
 from sentloom.fitting.budget import Speed
 from sentloom.fitting.gate import mean_measure, measure
 from sentloom.fitting.plan import WATCHED_MODELS, FitPlan, untested_texts
@@ -62,12 +62,12 @@ def _searching_fewer(plan: FitPlan, prepared: Prepared, texts: int) -> Prepared:
 def candidate_counts(part: HeldOut) -> list[int]:
     """How many candidates are searched, for each direction; none by tasks that search nothing."""
     (task, *_) = part.tasks
-    match task.settings.get("task"):
-        case "search":
+    match task.settings.task:
+        case Kind.SEARCH:
             return [len(task.texts["document"])]
-        case "translation":
+        case Kind.TRANSLATION:
             return [len(task.texts["symmetric"]) // 2] * 2
-        case "neighbours":
+        case Kind.NEIGHBOURS:
             return [len(task.texts["symmetric"]) - len(part.data)]
         case _:
             return []
@@ -87,7 +87,7 @@ def dimensions_in_time(context: RaceContext, duel: Duel, tasks: Sequence[Task]) 
     That costs little once there are vectors, unless a probe is trained for each dimension: then only while there is
     time for one more.
     """
-    measures, took, probed = list[Measure](), 0.0, any(task.settings.get("probe") for task in tasks)
+    measures, took, probed = list[Measure](), 0.0, any(bool(task.settings.probe) for task in tasks)
     for dimension in duel.after.dimensions:
         if not probed or context.has_time(f"the score with {dimension} dimensions", took):
             began = context.clock.now()

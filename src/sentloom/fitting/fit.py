@@ -167,8 +167,8 @@ def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[
         yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"
     for part in prepared.searching(plan.candidates).test:
         for task in part.tasks:
-            if "of_documents" in task.settings:
-                searched, there = len(task.texts["document"]), task.settings["of_documents"]
+            if there := task.settings.of_documents:
+                searched = len(task.texts["document"])
                 sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
                 yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
     if not request.recipe:

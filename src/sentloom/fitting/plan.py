@@ -35,11 +35,12 @@ from sentloom.fitting.budget import (
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.gate import expected_power, refuse_no_room
 from sentloom.fitting.options import plan_values
+from sentloom.fitting.panel import PANEL_TEXTS
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute
-from sentloom.fitting.tasks import PANEL_TEXTS, Candidates, affordable_candidates
+from sentloom.fitting.tasks import Candidates, affordable_candidates
 from sentloom.fitting.verify import probing_time
 from sentloom.progress import note
 

@@ -51,11 +51,11 @@ from sentloom.fitting.making import (
     without_run,
     writing_line,
 )
+from sentloom.fitting.panel import PANEL_TEXTS
 from sentloom.fitting.plan import REPORTING, FitPlan
 from sentloom.fitting.prepare import Fold, Prepared, fold_scores
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Merging, Run, Stability
-from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.progress import OutOfTime, duration
 from sentloom.search.nearest import top_k
 from sentloom.training.optimizers import total_steps

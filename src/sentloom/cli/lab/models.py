@@ -39,11 +39,15 @@ def init_model(
     columns: ColumnsOption = None,
 ) -> None:
     """Create a small model with random weights and a tokenizer learned from your text. Needs no download."""
-    from sentloom.lab.init_model import build_model
+    from sentloom.lab.init_model import Size, build_model
 
     texts = (text for _, _, text in read(data, shape, columns).sentences())
     build_model(
-        output, family, texts, vocabulary=vocabulary, layers=layers, width=width, max_length=max_length, seed=seed
+        output,
+        family,
+        texts,
+        seed=seed,
+        size=Size(vocabulary=vocabulary, layers=layers, width=width, max_length=max_length),
     )
     show(f"written: {output}")
 

@@ -247,6 +247,22 @@ class Options:
         bool,
         Option("Refuse data with any unusable row. By default up to 5% of them are left out.", plan="no"),
     ] = False
+    max_unusable: Annotated[
+        str | None,
+        Option("The share of unusable rows that may be left out: 0.2 or 20%.", "SHARE", str | float, str),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        Option("The sheet of a spreadsheet, by name or number. By default the first that has rows.", "NAME", str, str),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Option("The encoding of text files: windows-1252, shift_jis ... By default it is detected.", "NAME", str, str),
+    ] = None
+    min_count: Annotated[
+        int,
+        Option("Leave out pairs of a search log that were clicked less often.", "NUMBER", int, int),
+    ] = 0
     examples: Annotated[
         bool,
         Option("Write report and model card without texts of your rows. By default they show some.", plan="no"),

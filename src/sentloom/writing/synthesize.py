@@ -134,13 +134,14 @@ def synthesize(
         if opening.load is None:
             fix = "leave out engine=ray; requests=N sends more of them at a time"
             raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
-        _make_blocks_with_ray(ledger, raw, opening.load, execution, missing, count, show_progress)
+        _make_blocks_with_ray(_Missing(ledger, raw, missing, count), opening.load, execution, show_progress)
     elif missing:
         opened = opening.open(ledger)
         if isinstance(opened, Endpoint):
-            log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, count), sampling.candidates))
+            texts = _Missing(ledger, raw, missing, count).texts
+            log(opened.announcement(plan.prompts, texts, sampling.candidates))
         judges = open_query_judges(plan, raw.column("text").to_pylist, execution.encoder, execution.teacher)
-        _make_blocks_here(ledger, raw, opened, judges, missing, count, show_progress)
+        _make_blocks_here(_Missing(ledger, raw, missing, count), opened, judges, show_progress)
     return draw(ledger, filtering, rows=count, show_progress=show_progress)
 
 
@@ -228,23 +229,32 @@ def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:
     return open_backend(ledger.plan.backend, model, ledger.plan.sampling, ledger.folder / CONVERTED)
 
 
-def _missing_texts(ledger: Ledger, raw: Dataset, numbers: Sequence[int], rows: int) -> list[str]:
-    return [text for number in numbers for text in raw.take(ledger.span(number, rows))["text"]]
+@dataclass(frozen=True)
+class _Missing:
+    """The blocks that a ledger lacks of the first `rows` raw texts."""
+
+    ledger: Ledger
+    raw: Dataset
+    numbers: Sequence[int]
+    rows: int
+
+    @property
+    def sources(self) -> int:
+        """How many texts they are about."""
+        return sum(len(self.ledger.span(number, self.rows)) for number in self.numbers)
+
+    @property
+    def texts(self) -> list[str]:
+        """These texts."""
+        spans = (self.ledger.span(number, self.rows) for number in self.numbers)
+        return [text for span in spans for text in self.raw.take(span)["text"]]
 
 
-def _make_blocks_here(
-    ledger: Ledger,
-    raw: Dataset,
-    writer: Writer,
-    judges: QueryJudges | None,
-    numbers: Sequence[int],
-    rows: int,
-    show_progress: bool,
-) -> None:
+def _make_blocks_here(missing: _Missing, writer: Writer, judges: QueryJudges | None, show_progress: bool) -> None:
     """Write one block after the other, in this process."""
-    total = sum(len(ledger.span(number, rows)) for number in numbers)
-    with progress("writing and judging", total, "sources", show_progress) as advance:
-        for number in numbers:
+    ledger, raw, rows = missing.ledger, missing.raw, missing.rows
+    with progress("writing and judging", missing.sources, "sources", show_progress) as advance:
+        for number in missing.numbers:
             span = ledger.span(number, rows)
             if not ledger.has(number, rows):  # another run on the same ledger may have written it
                 texts = raw.column("text").slice(span.start, len(span)).to_pylist()
@@ -301,23 +311,14 @@ def _written(requests: Sequence[_Request], writer: Writer) -> list[Written]:
     return [written[place] for place in range(len(requests))]
 
 
-def _make_blocks_with_ray(
-    ledger: Ledger,
-    raw: Dataset,
-    load: Loader,
-    execution: Execution,
-    numbers: Sequence[int],
-    rows: int,
-    show_progress: bool,
-) -> None:
+def _make_blocks_with_ray(missing: _Missing, load: Loader, execution: Execution, show_progress: bool) -> None:
     """Write the blocks with several workers, each of which holds a model."""
     check_workers(execution.workers)
-    lay_out_sources(raw, ledger)
-    arguments = (str(ledger.folder.resolve()), load, execution, rows, chosen())
-    total = sum(len(ledger.span(number, rows)) for number in numbers)
+    lay_out_sources(missing.raw, missing.ledger)
+    arguments = (str(missing.ledger.folder.resolve()), load, execution, missing.rows, chosen())
     gpu = device_for().type == "cuda"
-    with progress("writing and judging", total, "sources", show_progress) as advance:
-        run_blocks(Worker, arguments, numbers, workers=execution.workers, gpu=gpu, advance=advance)
+    with progress("writing and judging", missing.sources, "sources", show_progress) as advance:
+        run_blocks(Worker, arguments, missing.numbers, workers=execution.workers, gpu=gpu, advance=advance)
 
 
 class Worker(Actor):

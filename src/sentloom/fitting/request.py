@@ -10,7 +10,7 @@ from typing import Any
 
 from sentloom.data.beir import CORPUS, TEST, TRAIN, splits_of
 from sentloom.data.inputs import How, named, split_name
-from sentloom.encoder.locate import READ_ONLY, locate, refuse_no_model
+from sentloom.encoder.locate import refuse_absent, refuse_no_model
 from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.files import at_its_name
@@ -223,14 +223,11 @@ def _refuse_repeated_base(request: Request) -> None:
 def _refuse_unknown_models(request: Request) -> None:
     """Models are loaded late: a name that cannot be found is reported at once."""
     for name in request.base:
-        if name != "embedded":
-            locate(name)
+        refuse_absent(name)
     at_endpoint = request.endpoint is not None
-    own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
-    for role, known in own_names.items():
-        name = getattr(request, role)
-        if name and name not in known and not (role == "writer" and at_endpoint):
-            locate(name)
+    others = [request.guide, request.teacher, None if at_endpoint or request.writer == "none" else request.writer]
+    for name in filter(None, others):
+        refuse_absent(name)
 
 
 def _refuse_unknown_device(device: str | None) -> None:

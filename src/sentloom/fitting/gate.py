@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import pyarrow as pa
 
@@ -33,7 +33,18 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import cache_folder, read_record, write_record
-from sentloom.fitting.result import NO_DIFFERENCE, Limit, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
+from sentloom.fitting.result import (
+    NO_DIFFERENCE,
+    Limit,
+    Measure,
+    Part,
+    Power,
+    Run,
+    Verdict,
+    chosen_on,
+    metric_name,
+    rounded_down,
+)
 from sentloom.progress import note
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
@@ -49,6 +60,9 @@ HIGHEST = 100.0  # score
 
 FOLDER = "test-uses"  # in the cache: a file per use
 SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
+
+
+MINED_ROWS = "titles and headings of your documents"
 
 
 @dataclass(frozen=True)
@@ -72,13 +86,16 @@ def judge(
     other: str = "its base",
     folds: int = 0,
     label_free: bool = False,
+    mined: bool = False,
 ) -> Gate:
     """A model is better than another one if the whole interval of its gain on the test rows is above 0.
 
     It must also gain on the rows it was chosen by: if the two disagree, nothing is shown. Nothing is shown either by
     fewer clusters than intervals hold for; a few large clusters count as fewer. `why_not` is a reason that comes before
-    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else.
+    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else. If the rows are
+    `mined`, the verdict says so.
     """
+    rows = MINED_ROWS if mined else "held-out rows"
     if why_not:
         return Gate(NO_DIFFERENCE, why_not)
     if not deciding.has_enough_clusters:
@@ -88,13 +105,13 @@ def judge(
         return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
-        return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")
+        return Gate(NO_DIFFERENCE, f"Not better than {other} on all {rows}. {_scores(deciding)}, {but}.")
     if deciding.better:
-        return Gate("better", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
+        return Gate("better", f"Compared with {other} on {rows}: {_scores(deciding)}.")
     if deciding.worse:
-        return Gate("worse", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
+        return Gate("worse", f"Compared with {other} on {rows}: {_scores(deciding)}.")
     same = f" It is within {EQUIVALENT:g} points of {other}." if deciding.equivalent else ""
-    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on held-out rows. {_scores(deciding)}.{same}")
+    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on {rows}. {_scores(deciding)}.{same}")
 
 
 def few_clusters(clusters: int, effective: float) -> str:
@@ -109,7 +126,8 @@ def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
 
 
 def _scores(measured: Measure) -> str:
-    scores = f"{measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
+    name = metric_name(measured.metric)
+    scores = f"{name} {measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
     interval = f"{100 * measured.level:.4g}% interval {measured.low:+.2f} to {measured.high:+.2f}"
     return f"{scores} ({interval}, {measured.items:,} test items in {measured.clusters:,} clusters)"
 
@@ -156,7 +174,8 @@ def general_warning(general: Measure) -> str | None:
 
 def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, level: float = LEVEL) -> Measure:
     """One task: the base and the winner on the same items."""
-    measured = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
+    named = _Named(task.name, label, part, task.main)
+    measured = _measure(named, [before[task.main]], [after[task.main]], level)
     documents = len(task.texts["document"]) if "document" in task.texts else None
     also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
     of_documents = task.settings.of_documents or documents
@@ -170,21 +189,23 @@ def mean_measure(
     if len(measures) == 1:
         return measures[0]
     label = f"mean of {', '.join(Path(measured.name).name for measured in measures)}"
-    return _measure(TOTAL, label, "deciding", TOTAL, before, after, level)
+    return _measure(_Named(TOTAL, label, "deciding", TOTAL), before, after, level)
 
 
-def _measure(
-    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score], level: float
-) -> Measure:
+class _Named(NamedTuple):
+    name: str
+    label: str
+    part: Part
+    metric: str
+
+
+def _measure(named: _Named, before: Sequence[Score], after: Sequence[Score], level: float) -> Measure:
     comparison = compare_averages(after, before, level=level)
     before_interval, after_interval = average_interval(before), average_interval(after)
     values = [sum(score.value for score in scores) / len(scores) for scores in (before, after)]
     widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
     return Measure(
-        name=name,
-        label=label,
-        part=part,
-        metric=metric,
+        **named._asdict(),
         items=sum(len(score.items) for score in before),
         before=values[0],
         before_low=before_interval[0],

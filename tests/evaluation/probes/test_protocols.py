@@ -55,10 +55,10 @@ def test_nested_folds_equal_a_plain_script_with_scikit_learn():
     for train, test in folds(x, y):
         model = peer(x[train], y[train], best_penalty(x[train], y[train]))
         plain[test] = model.predict(with_ones(x[test]))
-    predicted = cross_validated(x, y, FAST)
-    assert predicted.dtype == np.float64
-    assert (predicted[:, 1] == y).all()
-    assert (predicted[:, 0] == plain).all()
+    found = cross_validated(x, y, FAST)
+    assert found.dtype == np.float64
+    assert (found[:, 1] == y).all()
+    assert (found[:, 0] == plain).all()
     assert 0.7 < (plain == y).mean() < 1  # neither hopeless nor trivial
 
 
@@ -77,17 +77,17 @@ def test_folds_need_a_label_with_a_row_for_each_of_them_and_for_those_within():
 def test_folds_on_training_rows_equal_scikit_learn(classes):
     (x, y), (test, gold) = blobs(150, 5, classes), blobs(60, 5, classes, seed=5)
     model = peer(x, y, best_penalty(x, y))
-    predicted = train_and_test(x, y, test, gold, FAST)
-    assert (predicted[:, 0] == model.predict(with_ones(test))).all()
-    assert (predicted[:, 1] == gold).all()
+    found = train_and_test(x, y, test, gold, FAST)
+    assert (found[:, 0] == model.predict(with_ones(test))).all()
+    assert (found[:, 1] == gold).all()
 
 
 def test_the_weight_decay_is_chosen_on_dev_rows():
     (x, y), (dev, dev_gold), (test, gold) = blobs(60, 20, 2), blobs(90, 20, 2, seed=1), blobs(90, 20, 2, seed=2)
     models = [peer(x, y, l2) for l2 in PENALTIES]
     best = int(np.argmax([round(100 * model.score(with_ones(dev), dev_gold), 2) for model in models]))
-    predicted = train_and_test(x, y, test, gold, FAST, dev=(dev, dev_gold))
-    assert (predicted[:, 0] == models[best].predict(with_ones(test))).all()
+    found = train_and_test(x, y, test, gold, FAST, dev=(dev, dev_gold))
+    assert (found[:, 0] == models[best].predict(with_ones(test))).all()
 
 
 def test_the_first_weight_decay_wins_if_two_decimals_are_equal():
@@ -98,18 +98,18 @@ def test_the_first_weight_decay_wins_if_two_decimals_are_equal():
 def test_labels_may_be_strings_and_are_numbered_in_order():
     x, y = blobs(60, 4, 3)
     words = np.array(["zebra", "ant", "mole"])[y]  # sorted: ant 0, mole 1, zebra 2
-    predicted = cross_validated(x, words.tolist(), FAST)
-    assert (predicted[:, 1] == np.array([2, 0, 1])[y]).all()
-    assert (predicted[:, 0] == predicted[:, 1]).mean() > 0.5
+    found = cross_validated(x, words.tolist(), FAST)
+    assert (found[:, 1] == np.array([2, 0, 1])[y]).all()
+    assert (found[:, 0] == found[:, 1]).mean() > 0.5
 
 
 @pytest.mark.parametrize("hidden", [0, 50])
 def test_a_class_with_fewer_rows_than_folds_is_supported(hidden):
     x, y = blobs(80, 4, 2)
     y[:2] = 2
-    predicted = cross_validated(x, y, Probe("fast", hidden))
-    assert (predicted[:, 1] == y).all()
-    assert (predicted[2:, 0] == y[2:]).mean() > 0.6
+    found = cross_validated(x, y, Probe("fast", hidden))
+    assert (found[:, 1] == y).all()
+    assert (found[2:, 0] == y[2:]).mean() > 0.6
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_unknown_options_are_refused():
 @pytest.mark.parametrize("hidden", [0, 50])
 def test_uninformative_vectors_predict_the_larger_class(hidden):
     y = np.array([0] * 30 + [1] * 20)
-    predicted = cross_validated(np.zeros((50, 4), np.float32), y, Probe("fast", hidden))
-    assert (predicted[:, 0] == 0).all()
+    found = cross_validated(np.zeros((50, 4), np.float32), y, Probe("fast", hidden))
+    assert (found[:, 0] == 0).all()
 
 
 @settings(max_examples=3)
@@ -164,12 +164,12 @@ def test_regression_finds_a_score_contained_in_the_features():
     random = np.random.default_rng(0)
     x = random.normal(size=(400, 6)).astype(np.float32)
     gold = np.clip(2.5 + 1.2 * x[:, 0] + 0.1 * random.normal(size=400), 0, 5)
-    predicted = regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 0, 5)
-    assert (predicted[:, 1] == gold[300:]).all()
-    assert np.corrcoef(predicted.T)[0, 1] > 0.97
-    assert np.abs(predicted[:, 0] - predicted[:, 1]).mean() < 0.3
+    found = regress(x[:300], gold[:300], x[300:], gold[300:], FAST, (0, 5))
+    assert (found[:, 1] == gold[300:]).all()
+    assert np.corrcoef(found.T)[0, 1] > 0.97
+    assert np.abs(found[:, 0] - found[:, 1]).mean() < 0.3
     with pytest.raises(InputError, match="Expected 1 to 5"):
-        regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 1, 5)
+        regress(x[:300], gold[:300], x[300:], gold[300:], FAST, (1, 5))
 
 
 def test_pair_features_against_hand_computed_values():

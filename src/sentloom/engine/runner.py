@@ -14,6 +14,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -85,8 +86,7 @@ def prepare(
 ) -> "list[Runner]":
     """Find the models of all plans and read their data: a fault in the last plan shows before the first trains.
 
-    `limits` are the seconds that a training stage may take before its decay (see `training.loop.Trunk`), and any other
-    stage at all.
+    `limits` are the seconds that stages may take. A training that needs more decays early (`training.loop.Trunk`).
     """
     refuse_missing(plans, made_in=folder)
     find_models(plans, folder)
@@ -281,7 +281,7 @@ class Runner:
                 _tidy(place)
             return {**finished, "leaked": inputs.leaked}  # of today's sets
         limit = math.inf if stage.TOGETHER else context.limits.get(stage.name, math.inf)
-        with deadline(limit):
+        with deadline(limit) if limit < math.inf else nullcontext():
             facts = stage.run(inputs, place, context)
         record = {**_about(stage, inputs, key), **facts}
         if stage.TOGETHER:

@@ -25,11 +25,12 @@ from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.fitting.bases import Base, base_at, language_gap
-from sentloom.fitting.budget import LEAST_STEPS
 from sentloom.fitting.examples import shortened
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
-from sentloom.fitting.plan import FitPlan, mean_score
+from sentloom.fitting.lengths import LEAST_STEPS
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.planning import mean_score
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import BEST, TrainedRun
 from sentloom.fitting.request import Request

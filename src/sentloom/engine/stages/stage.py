@@ -66,7 +66,7 @@ class Context:
     select: Select | None = None
     selecting: EvaluationSet | None = None
     trackers: tuple[str, ...] = ()
-    # By stage: seconds until the decay of a training begins, or until a stage that makes data stops (`OutOfTime`).
+    # By stage: the seconds that it may take. A training decays early; a stage that makes data stops (`OutOfTime`).
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,139 @@
+"""Planning: score the bases, choose the one that the winner has to beat, and the routes that race.
+
+The reference is the base that is best on the validation rows. The winner need not have started from it: being better
+than a weak base is no reason to use a model. How many routes race follows from the budget (`clock`, `lengths`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sentloom.errors import InputError, option
+from sentloom.evaluation.bench import Memory, main_scores
+from sentloom.evaluation.task import Score
+from sentloom.fitting.adapt import routes_from
+from sentloom.fitting.bases import Base, Teacher, find_teacher
+from sentloom.fitting.clock import MOST_MERGES, RULE, Clock, routes_in, seconds_per_text, text_count
+from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
+from sentloom.fitting.making import Supply, supply_of
+from sentloom.fitting.plan import FitPlan, Job
+from sentloom.fitting.prepare import Prepared, fold_scores, per_training
+from sentloom.fitting.request import Budget
+from sentloom.fitting.result import Power
+from sentloom.fitting.routes import Route, SkippedRoute
+from sentloom.fitting.tasks import Candidates, affordable_candidates
+
+NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
+
+
+def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, bases: Sequence[Base]) -> FitPlan:
+    """Score the bases, and choose among the routes. A recipe has its own routes and lengths."""
+    job.log("\nScoring the base ...")
+    budget = job.request.parsed_budget if not prepared.recipe else Budget(None, None)
+    candidates = Candidates()
+    if budget.seconds is not None:
+        candidates = affordable_candidates(
+            max(seconds_per_text(base.encoder, prepared.texts) for base in bases), budget
+        )
+    prepared = prepared.searching(candidates)
+    reference = strongest(bases, prepared, job)
+    power = _power(reference, job, prepared)
+    plan = FitPlan(inputs, (), (), candidates=candidates, power=power, reference=reference.path)
+    job.clock.lap("scoring the base")
+    if prepared.recipe:
+        own = prepared.recipe.routes
+        return replace(plan, routes=own, rounds=(Round({route.name: () for route in own}, len(own), 0),))
+    routes, skipped = routes_from(bases, prepared, job.request, _teacher(reference, job, prepared))
+    plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
+    again = int(job.request.force and prepared.label_free)
+    plan = replace(plan, seconds_per_text=job.clock.per_text, again=again)
+    return _with_routes(plan, routes, job, per_training(budget, prepared.folds))
+
+
+def set_texts(clock: Clock, prepared: Prepared, plan: FitPlan | None = None) -> None:
+    """Tell the clock how many texts are scored: for every run, and at the end for the winner and its base."""
+    clock.texts_of_run = text_count(prepared.choosing)
+    clock.texts_of_winner = text_count(prepared.proving) + 2 * text_count([prepared.general])
+    clock.per_text = plan.seconds_per_text if plan else 0.0
+
+
+def strongest(bases: Sequence[Base], prepared: Prepared, job: Job) -> Base:
+    """The base with the best mean score on the validation rows or folds; among equals the first."""
+    set_texts(job.clock, prepared)
+    values = []
+    for base in bases:
+        with job.clock.scoring_of_run():
+            values.append(mean_score(base, prepared, job.memory))
+    return max(zip(values, bases, strict=True), key=lambda both: both[0])[1]
+
+
+def mean_score(base: Base, prepared: Prepared, memory: Memory) -> float:
+    """The mean of the main scores of a base on what chooses among the runs."""
+    scores = choosing_scores(base, prepared, memory)
+    return sum(score.value for score in scores) / len(scores)
+
+
+def choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
+    """The main scores of a base on the validation rows, or on the folds."""
+    if prepared.folds:
+        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
+    return main_scores(base.encoder, prepared.choosing, memory, show_progress=True)
+
+
+def _power(base: Base, job: Job, prepared: Prepared) -> Power:
+    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
+    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.label_free)
+    if not job.request.force:
+        refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
+    return power
+
+
+def _teacher(reference: Base, job: Job, prepared: Prepared) -> Teacher | None:
+    request = job.request
+    if not request.teacher_path:
+        return None
+    asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
+    asked = [task for part in asking if part.labelled for task in part.tasks]
+    teacher = find_teacher(request.teacher_path, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
+    job.clock.lap("testing the teacher")
+    return teacher
+
+
+def _with_routes(plan: FitPlan, routes: Sequence[Route], job: Job, budget: Budget) -> FitPlan:
+    """The plan with as many routes as there is time for, or steps; `budget` is that of one training."""
+    if budget.steps is None:
+        first = routes_in(job.request.parsed_budget.seconds or 0.0)
+        return replace(plan, routes=tuple(routes[:first]), spare=tuple(routes[first:]))
+    job.plan, chosen = plan, list[Supply]()
+    for route in routes:
+        supply = supply_of(route, job, budget.steps)
+        if isinstance(supply, Supply) and chosen and not fits_in_steps(_extents([*chosen, supply]), budget.steps):
+            supply = SkippedRoute(route.name, NO_STEPS, for_time=True)
+        if isinstance(supply, Supply):
+            chosen.append(supply)
+        else:
+            plan = replace(plan, skipped=(*plan.skipped, supply))
+    return replace(plan, routes=tuple(supply.route for supply in chosen), extents=_extents(chosen))
+
+
+def _extents(supplies: Sequence[Supply]) -> dict[str, Extent]:
+    return {supply.route.name: supply.extent for supply in supplies}
+
+
+def with_rounds(plan: FitPlan, budget: Budget) -> FitPlan:
+    """The plan with its rounds, once all data is there; `budget` is that of one training."""
+    refuse_no_route(plan)
+    extents = {route.name: plan.extents[route.name] for route in plan.routes}
+    rounds = rounds_of_time(extents) if budget.steps is None else rounds_of_steps(extents, budget.steps)
+    left = tuple(SkippedRoute(route.name, NO_TIME, for_time=True) for route in plan.spare)
+    return replace(plan, extents=extents, rounds=rounds, spare=(), skipped=(*plan.skipped, *left))
+
+
+def refuse_no_route(plan: FitPlan) -> None:
+    """There must be at least one route."""
+    if not plan.routes:
+        why = "; ".join(f"{route.name}: {route.why}" for route in plan.skipped)
+        dimensions = option("dimensions")
+        fix = f"leave out {dimensions}" if dimensions in why else "add data of another shape"
+        raise InputError("data", f"no method can learn from it ({why})", "", fix)

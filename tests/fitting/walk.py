@@ -99,10 +99,10 @@ def main() -> None:
         data = asked.data or small_base.pairs(Path(folder) / "faq.tsv")
         base = asked.base or small_base.build_base(Path(folder))
         walk = walk_of_fit(data, Path(folder) / "model", base=base, budget=asked.budget)
-    for number, (file, function) in enumerate(walk.files.items(), 1):
-        print(f"{number:>4} {file}: {function}")
-    print(f"{len(walk.files)} files; {walk.depth} frames above a training step; {walk.models} models read from disk; ")
-    print(f"{walk.steps} steps in {walk.training:.1f} s of {walk.seconds:.1f} s")
+    lines = [f"{number:>4} {file}: {function}" for number, (file, function) in enumerate(walk.files.items(), 1)]
+    lines.append(f"{len(walk.files)} files; {walk.depth} frames above a step; {walk.models} models read from disk")
+    lines.append(f"{walk.steps} steps in {walk.training:.1f} s of {walk.seconds:.1f} s")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,16 +20,16 @@ A budget in steps knows no clock (`lengths`).
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sentloom.encoder import Encoder
-from sentloom.evaluation.task import Task
-from sentloom.fitting.routes import Route
+if TYPE_CHECKING:  # these import PyTorch, and the command starts the clock before it does
+    from sentloom.encoder import Encoder
+    from sentloom.evaluation.task import Task
+    from sentloom.fitting.routes import Route
 
 STARTED: ContextVar[float | None] = ContextVar("STARTED", default=None)  # when the command began: imports count too
 
@@ -41,6 +41,7 @@ MOST_MERGES = 5  # merged models that are scored
 MERGING = 0.1  # of a time budget, at most
 REPORTING = 5.0  # seconds for figures and files
 TIMED_TEXTS = 64
+BESIDES, LONGEST = 10, 1_000  # characters: what a text costs besides its own, and how many are read of it, about
 
 
 def routes_in(seconds: float) -> int:
@@ -61,9 +62,9 @@ class Clock:
     started: float = field(default_factory=_started)
     laps: dict[str, float] = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
-    per_text: float = 0.0  # seconds for scoring a model, by the texts that it encodes: the slowest so far
-    texts_of_run: int = 0  # that every run is scored on
-    texts_of_winner: int = 0  # that are scored at the end
+    speed: float = 0.0  # seconds for scoring a model, by the size of what it encodes: the slowest so far
+    size_of_run: int = 0  # of what every run is scored on
+    size_of_winner: int = 0  # of what is scored at the end
 
     def __post_init__(self) -> None:
         self.last = self.started
@@ -90,21 +91,21 @@ class Clock:
         """Measure how long it takes to score a model. Scores that are known already say nothing about that."""
         began = self.now()
         yield
-        self.per_text = max(self.per_text, (self.now() - began) / max(1, self.texts_of_run))
+        self.speed = max(self.speed, (self.now() - began) / max(1, self.size_of_run))
 
-    def scoring(self, texts: int) -> float:
-        """Seconds to keep for scoring a model on this many texts."""
-        return MARGIN * self.per_text * texts
+    def scoring(self, size: int) -> float:
+        """Seconds to keep for scoring a model on texts of this size."""
+        return MARGIN * self.speed * size
 
     @property
     def merging(self) -> float:
         """Seconds to keep for scoring merged models."""
-        return min(MOST_MERGES * self.scoring(self.texts_of_run), MERGING * (self.seconds or 0.0))
+        return min(MOST_MERGES * self.scoring(self.size_of_run), MERGING * (self.seconds or 0.0))
 
     @property
     def ending(self) -> float:
         """Seconds to keep for scoring the winner, and for the report."""
-        return self.scoring(self.texts_of_winner) + REPORTING
+        return self.scoring(self.size_of_winner) + REPORTING
 
     @property
     def training(self) -> float:
@@ -125,23 +126,28 @@ class Clock:
     @property
     def has_time_to_merge(self) -> bool:
         """Whether one more merged model can be scored before the end."""
-        return self.left >= self.ending + self.scoring(self.texts_of_run)
+        return self.left >= self.ending + self.scoring(self.size_of_run)
 
 
-def stage_seconds(route: Route, weights: Sequence[int], seconds: float) -> dict[str, float]:
+def stage_seconds(route: "Route", weights: Sequence[int], seconds: float) -> dict[str, float]:
     """The seconds of each stage that trains, of those of a training."""
     shares = zip(route.training, weights, strict=True)
     return {train.name: seconds * weight / sum(weights) for train, weight in shares}
 
 
-def seconds_per_text(encoder: Encoder, texts: Sequence[str]) -> float:
+def seconds_per_text(encoder: "Encoder", texts: Sequence[str]) -> float:
     """What encoding costs, measured on a sample."""
-    sample = [texts[at] for at in np.linspace(0, len(texts) - 1, min(TIMED_TEXTS, len(texts))).astype(int)]
+    sample = texts[:: max(1, len(texts) // TIMED_TEXTS)]
     start = time.perf_counter()
     encoder.encode(sample)
     return (time.perf_counter() - start) / len(sample)
 
 
-def text_count(tasks: Sequence[Task]) -> int:
-    """How many texts a model encodes for some tasks."""
-    return sum(len(texts) for task in tasks for texts in task.texts.values())
+def size_of(texts: Iterable[str]) -> int:
+    """How much a model encodes: characters, as far as they are read."""
+    return sum(BESIDES + min(len(text), LONGEST) for text in texts)
+
+
+def size_of_tasks(tasks: Sequence["Task"]) -> int:
+    """How much a model encodes for some tasks."""
+    return size_of(text for task in tasks for texts in task.texts.values() for text in texts)

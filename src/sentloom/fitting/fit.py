@@ -40,12 +40,13 @@ from sentloom.fitting.gate import power_line
 from sentloom.fitting.lengths import LEAST_STEPS, cost
 from sentloom.fitting.making import make_data
 from sentloom.fitting.plan import FitPlan, Job, plan_inputs, read_plan
-from sentloom.fitting.planning import choosing_scores, new_plan, set_texts, with_rounds
+from sentloom.fitting.planning import choosing_scores, new_plan, set_sizes, with_rounds
 from sentloom.fitting.prepare import Prepared, per_training, prepare_inputs
 from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merging_effect, race, with_merged
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -76,7 +77,7 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     clock.lap("reading")
     make_plan(job, prepared, bases)
     prepared = prepared.searching(job.plan.candidates)
-    set_texts(clock, prepared, job.plan)
+    set_sizes(clock, prepared, job.plan)
     reference = base_at(bases, job.plan.reference)
     before = choosing_scores(reference, prepared, job.memory)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
@@ -97,7 +98,8 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     by_dimension = dimensions_in_time(job, duel, prepared.proving)
     clock.lap("verification")
     again = (proof.gate.passed or request.force) and prepared.label_free
-    stability = measure_stability(job, first_run(runs, best), prepared) if again else None
+    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
+    stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
     proof = replace(proof, measures=measures)
     result = build_result(request, prepared, job.plan, runs, best, proof, bases, job.memory)
@@ -118,7 +120,7 @@ def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> None:
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
-        set_texts(job.clock, prepared.searching(plan.candidates), plan)
+        set_sizes(job.clock, prepared.searching(plan.candidates), plan)
         job.plan = plan
     else:
         job.change(new_plan(inputs, job, prepared, bases))

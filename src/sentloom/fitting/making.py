@@ -10,12 +10,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.engine.plan import Plan
 from sentloom.engine.runner import Runner, prepare
 from sentloom.engine.stages import DataStage, Stage, Train
 from sentloom.engine.stages.synthesize import WritingStopped
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.errors import InputError, MissingPart, ModelError, RecipeError
+from sentloom.fitting.clock import size_of
 from sentloom.fitting.lengths import Extent, most_steps
 from sentloom.fitting.plan import Job
 from sentloom.fitting.routes import BATCH, FEWEST_NEGATIVES, Route, SkippedRoute, TrainsOn, batch_size
@@ -23,7 +27,7 @@ from sentloom.progress import OutOfTime
 
 FEWEST_KEPT = 25  # rows that a writer's filters kept: with fewer, a route is not worth it
 FEWEST_MINED = 256  # pairs that negatives are mined for, however little time there is
-ENCODED = 3  # texts for each pair that negatives are mined for
+ENCODED, SAMPLED = 2, 1_000  # times that the texts of a pair are encoded, about; pairs whose length is measured
 LATE = "the time ran out before its data was made"
 TOKEN_LIMIT = "The token limit was reached"
 NO_TOKENS = "the token limit was reached before anything was written for it"
@@ -49,13 +53,16 @@ def supply_of(route: Route, job: Job, steps: int | None) -> Supply | SkippedRout
     """
     try:
         (runner,) = prepare([_plan(route, job)], job.request.folder, job.accelerator, job.log)
-    except (MissingPart, ModelError) as error:
+    except (MissingPart, ModelError, RecipeError) as error:
         return SkippedRoute(route.name, f"{error.problem}; {error.fix}" if error.fix else error.problem)
     supply = Supply(route, route.trains_on or tuple(_learned(train, route, runner) for train in route.training))
     for stage in route.stages:
         if isinstance(stage, DataStage) and stage.PRODUCES == "dataset" and not stage.references():
-            there = _rows(stage, runner)
-            most = steps * BATCH if steps is not None else _minable(stage, job)
+            there = most = _rows(stage, runner)
+            if steps is not None:
+                most = steps * BATCH
+            elif job.clock.timed and stage.method == "mine":
+                most = _minable(runner.rows(stage)[0], job)
             supply = _from_fewer(supply, stage, min(there, most), there)
     return supply
 
@@ -81,12 +88,13 @@ def _learned(train: Train, route: Route, runner: Runner) -> TrainsOn:
     return TrainsOn(data.shape, len(data))
 
 
-def _minable(stage: Stage, job: Job) -> int:
+def _minable(pairs: Dataset | None, job: Job) -> int:
     """The pairs that there is time to mine negatives for, at the speed at which the base was scored."""
-    if stage.method != "mine" or not job.clock.timed:
-        return 1 << 62
-    seconds = job.clock.box(1, job.plan.trainings)
-    return max(FEWEST_MINED, int(seconds / (ENCODED * max(job.clock.per_text, 1e-9))))
+    assert pairs is not None, "negatives are mined for pairs"
+    sample = pairs.select(np.arange(len(pairs)) < SAMPLED)
+    size = ENCODED * size_of(text for _, _, text in sample.sentences()) / len(sample)
+    seconds = job.clock.box(max(1, len(job.plan.routes)), job.plan.trainings)
+    return max(FEWEST_MINED, int(seconds / (size * max(job.clock.speed, 1e-9))))
 
 
 def _from_fewer(supply: Supply, maker: DataStage, rows: int, of: int) -> Supply:

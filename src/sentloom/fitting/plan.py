@@ -52,7 +52,7 @@ class FitPlan:
     again: int = 0  # 1 if the best route will be trained once more, with another seed
     spare: tuple[Route, ...] = ()  # what takes the place of a route whose data cannot be made
     made: tuple[str, ...] = ()  # routes whose data has been made
-    seconds_per_text: float = 0.0  # for scoring the base
+    speed: float = 0.0  # of scoring the base (`Clock.speed`)
     # What the clock decided, all of it written before anything followed from it:
     lengths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by training and stage: its steps or rows
     measured: Mapping[str, bool] = field(default_factory=dict)  # what only informs: whether there was time for it

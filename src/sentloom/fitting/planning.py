@@ -13,7 +13,7 @@ from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base, Teacher, find_teacher
-from sentloom.fitting.clock import MOST_MERGES, RULE, Clock, routes_in, seconds_per_text, text_count
+from sentloom.fitting.clock import MOST_MERGES, RULE, Clock, routes_in, seconds_per_text, size_of_tasks
 from sentloom.fitting.gate import expected_power, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
@@ -47,20 +47,20 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, bases: Seq
     routes, skipped = routes_from(bases, prepared, job.request, _teacher(reference, job, prepared))
     plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
     again = int(job.request.force and prepared.label_free)
-    plan = replace(plan, seconds_per_text=job.clock.per_text, again=again)
+    plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(budget, prepared.folds))
 
 
-def set_texts(clock: Clock, prepared: Prepared, plan: FitPlan | None = None) -> None:
-    """Tell the clock how many texts are scored: for every run, and at the end for the winner and its base."""
-    clock.texts_of_run = text_count(prepared.choosing)
-    clock.texts_of_winner = text_count(prepared.proving) + 2 * text_count([prepared.general])
-    clock.per_text = plan.seconds_per_text if plan else 0.0
+def set_sizes(clock: Clock, prepared: Prepared, plan: FitPlan | None = None) -> None:
+    """Tell the clock how much is scored: for every run, and at the end for the winner and its base."""
+    clock.size_of_run = size_of_tasks(prepared.choosing)
+    clock.size_of_winner = size_of_tasks(prepared.proving) + 2 * size_of_tasks([prepared.general])
+    clock.speed = plan.speed if plan else 0.0
 
 
 def strongest(bases: Sequence[Base], prepared: Prepared, job: Job) -> Base:
     """The base with the best mean score on the validation rows or folds; among equals the first."""
-    set_texts(job.clock, prepared)
+    set_sizes(job.clock, prepared)
     values = []
     for base in bases:
         with job.clock.scoring_of_run():

@@ -37,10 +37,9 @@ from sentloom.fitting.clock import stage_seconds
 from sentloom.fitting.lengths import Round
 from sentloom.fitting.making import NO_TOKENS, TOKEN_LIMIT, at_most, writes, writing_line
 from sentloom.fitting.plan import Job
-from sentloom.fitting.prepare import Fold, Prepared, fold_scores
+from sentloom.fitting.prepare import Fold, fold_scores
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Merging, Run, Stability
-from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.progress import OutOfTime, duration
 from sentloom.search.nearest import top_k
 from sentloom.training.optimizers import total_steps
@@ -192,7 +191,7 @@ def _with_many_lines(plan: Plan) -> Plan:
 
 def run_plan(race: Race, run: Run, plan: Plan, end: float = math.inf) -> TrainedRun:
     """Run a plan and score what comes out, until `end` by the clock; a plan that fails is a run that failed."""
-    end -= race.job.clock.scoring(race.job.clock.texts_of_run)
+    end -= race.job.clock.scoring(race.job.clock.size_of_run)
     try:
         whole = _train(race, run, plan, 0, end)
         folds = [_train(race, run, whole.plan, number, end) for number in range(1, race.trainings)]
@@ -373,9 +372,8 @@ def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, mem
     return Merging(merged.run.route, merged.run.verdict == BEST, tuned.value, merged.value, general.name, *scores)
 
 
-def measure_stability(job: Job, first: TrainedRun, prepared: Prepared) -> Stability | None:
+def measure_stability(job: Job, first: TrainedRun, texts: Sequence[str]) -> Stability | None:
     """Train a run again with another seed, and compare neighbours; None if there are too few texts, or no time."""
-    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     if len(texts) <= K:
         return None
     job.log(f"\nTraining {first.run.route} again with another seed, to see whether two runs agree on neighbours")

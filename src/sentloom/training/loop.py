@@ -289,10 +289,10 @@ class _Run:
             raise OutOfTime(self.now.step)
 
     def _ends_after(self, limit: float) -> bool:
-        """Whether the run would end later than after `limit` seconds if its decay began now."""
+        """Whether the run would end later than after `limit` seconds if its decay began one step later."""
         took = time.monotonic() - self.started
         per_step = (time.monotonic() - self.first_began) / max(1, self.now.step - self.first)
-        return took + per_step * (total_steps(self.now.step, self.settings.decay) - self.now.step) > limit
+        return took + per_step * (total_steps(self.now.step + 1, self.settings.decay) - self.now.step) > limit
 
     def checkpoint(self, folder: Path | None = None) -> None:
         """Save everything that changes, unless it has non-finite values."""

@@ -170,6 +170,8 @@ class Train(EncoderKeys, DataStage):
         began = time.monotonic()
         data, source, accelerator = inputs.rows, inputs.model.source, context.accelerator
         method = self.build(data, source, context.seed, context.prompts)
+        # A run whose decay is due before the planned step begins again, at its checkpoint: it is built once more.
+        end = began + context.limits.get(self.name, math.inf) - (time.monotonic() - began)
         with accelerator.main_process_first():  # vectors are computed once, and read by the others
             method.prepare(data, context.folder / "vectors", context.log)
         cut = count_cut(method.encoder, sampled_texts(data))
@@ -177,7 +179,7 @@ class Train(EncoderKeys, DataStage):
             if note:
                 context.log(note)
         self._start_trackers(context, place)
-        outcome = self._train(method, inputs, place, context, began)
+        outcome = self._train(method, inputs, place, context, end)
         for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
             tracker.finish()
         accelerator.trackers = []
@@ -189,7 +191,7 @@ class Train(EncoderKeys, DataStage):
         facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
         return {**facts, "fingerprint": encoder.fingerprint()}
 
-    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context, began: float) -> Outcome:
+    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context, end: float) -> Outcome:
         try:
             return train(
                 method,
@@ -199,7 +201,7 @@ class Train(EncoderKeys, DataStage):
                 folder=place,
                 accelerator=context.accelerator,
                 selection=_selection(context),
-                trunk=self._trunk(inputs, context, began),
+                trunk=self._trunk(inputs, context, end),
                 title=f"{self.name} seed {context.seed}",
                 log=context.log,
             )
@@ -213,17 +215,16 @@ class Train(EncoderKeys, DataStage):
         """Whether a longer run begins with the steps of a shorter one: its rates do not depend on its length."""
         return self.settings.schedule == "warmup-stable-decay" and self.settings.warmup_steps is not None
 
-    def _trunk(self, inputs: Inputs, context: Context, began: float) -> Trunk | None:
+    def _trunk(self, inputs: Inputs, context: Context, end: float) -> Trunk | None:
         """What runs of other lengths have in common with this one; none if scores choose the step.
 
-        The limit counts from the start of the stage: what is computed before the first step takes time, too.
+        It has until `end` by the clock.
         """
         if not self.continues or context.select:
             return None
         same = self.settings.model_copy(update={"steps": 1, "epochs": None, "decay": 0.5})
         key = self.model_copy(update={"settings": same}).key(inputs, context)
-        left = context.limits.get(self.name, math.inf) - (time.monotonic() - began)
-        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", left)
+        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", end - time.monotonic())
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time some steps; the encoder after them has the size of the one that the next stage will get."""

@@ -21,7 +21,7 @@ from sentloom.evaluation.reranking import rerank, sample_queries
 from sentloom.evaluation.retrieval import search_set
 from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.task import Score
-from sentloom.fitting.tasks import distinct_texts, text_key
+from sentloom.fitting.panel import distinct_texts, text_key
 from sentloom.lab import synthesize
 from sentloom.search.nearest import top_k
 from sentloom.writing.judges import FUSION

@@ -30,7 +30,7 @@ from sentloom.evaluation.bench import distinct, score_tasks
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.geometry import effective_rank, mean_cosine, uniformity
 from sentloom.files import new_file
-from sentloom.fitting.tasks import panel
+from sentloom.fitting.panel import panel
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 
 REVISION = 1  # raised when measurements would come out otherwise

@@ -12,7 +12,7 @@ from sentloom import Encoder
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import Shape, arrow_type
 from sentloom.engine.artifacts import content_key
-from sentloom.fitting.tasks import halves, without_some_words
+from sentloom.fitting.panel import halves, without_some_words
 from sentloom.methods import METHODS
 from sentloom.training import Settings, train
 

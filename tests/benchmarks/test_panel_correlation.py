@@ -11,7 +11,7 @@ from benchmarks.panel_domains import Domain
 from sentloom import Encoder
 from sentloom.evaluation.pairs import correlation_task
 from sentloom.evaluation.set_source import Rows
-from sentloom.fitting.tasks import panel
+from sentloom.fitting.panel import panel
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 

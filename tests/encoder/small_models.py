@@ -40,6 +40,17 @@ FAMILIES = {
     "mt5": ("pieces", "T5Tokenizer", SMALL_T5 | {"feed_forward_proj": "gated-gelu"}),
 }
 DECODER_FAMILIES = ("t5", "mt5")
+# Made for writing: four heads share two keys and values. Gemma's first layers have a sliding window.
+SMALL_CAUSAL = SMALL | {"num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 2048}
+CAUSAL_FAMILIES = {
+    "qwen3": ("bytes", "TokenizersBackend", SMALL_CAUSAL),
+    "llama": ("bytes", "TokenizersBackend", SMALL_CAUSAL),
+    "gemma3_text": (
+        "bytes",
+        "TokenizersBackend",
+        SMALL_CAUSAL | {"sliding_window": 16, "layer_types": ["sliding_attention"] * 2 + ["full_attention"]},
+    ),
+}
 SPECIALS = {
     "wordpiece": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
     "bytes": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
@@ -77,7 +88,7 @@ def train_tokenizer(kind: str) -> Tokenizer:
 
 def build_model_folder(family: str, folder: Path) -> Path:
     """Write a plain transformers folder with a small random model."""
-    kind, tokenizer_class, settings = FAMILIES[family]
+    kind, tokenizer_class, settings = (FAMILIES | CAUSAL_FAMILIES)[family]
     tokenizer = train_tokenizer(kind)
     names = {
         "wordpiece": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),

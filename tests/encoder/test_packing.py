@@ -1,11 +1,11 @@
-"""Packing: the layout, attention within each sentence, and conversion to a padded batch."""
+"""Packing: the layout, and conversion to a padded batch."""
 
 import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.encoder.packing import PackedRun, pack, packed_attention, pad, plan, plan_side_by_side
+from sentloom.encoder.packing import PackedRun, pack, pad, plan, plan_side_by_side
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=60)
 
@@ -71,30 +71,3 @@ def test_masking_inverts_padding(lengths):
     states = torch.arange(packed.ids.shape[1] * 2.0).view(-1, 2)
     padded, mask = pad(states, packed)
     assert torch.equal(padded[mask], states)
-
-
-def slow_attention(query, key, value, runs, scaling, reach):
-    """Slow oracle: one token of one head at a time, in plain loops."""
-    output = torch.zeros_like(query)
-    for head in range(query.shape[1]):
-        for run in runs:
-            for sentence in range(run.count):
-                first = run.start + sentence * run.length
-                for i in range(first, first + run.length):
-                    seen = [j for j in range(first, first + run.length) if reach is None or abs(i - j) < reach]
-                    scores = torch.stack([query[0, head, i] @ key[0, head, j] * scaling for j in seen])
-                    weights = scores.softmax(0)
-                    output[0, head, i] = sum(w * value[0, head, j] for w, j in zip(weights, seen, strict=True))
-    return output.transpose(1, 2)
-
-
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.sampled_from([None, 2, 4]))
-def test_attention_stays_inside_the_sentence_and_the_window(lengths, reach):
-    ids = [[0] * length for length in sorted(lengths, reverse=True)]
-    runs = pack(ids, np.arange(len(ids))).runs
-    generator = torch.Generator().manual_seed(len(lengths))
-    query, key, value = (torch.randn(1, 2, sum(lengths), 3, generator=generator, dtype=torch.float64) for _ in range(3))
-    fast, _ = packed_attention(
-        torch.nn.Identity(), query, key, value, None, runs=runs, scaling=0.5, sliding_window=reach
-    )
-    torch.testing.assert_close(fast, slow_attention(query, key, value, runs, 0.5, reach))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sentloom.engine.evaluation_sets import EvaluationSet, find_evaluation_set, sentences_of
-from sentloom.evaluation.task import Score, Task
+from sentloom.evaluation.task import Score, Task, TaskSettings
 
 
 def score(lookup):
@@ -14,7 +14,15 @@ def score(lookup):
     }
 
 
-TASK = Task("toy", "mean", {"symmetric": ["a", "bb", "a"], "query": ["c"]}, score, "toy.tsv", "1", {"folds": 5})
+TASK = Task(
+    "toy",
+    "mean",
+    {"symmetric": ["a", "bb", "a"], "query": ["c"]},
+    score,
+    "toy.tsv",
+    "1",
+    TaskSettings(others={"folds": 5}),
+)
 
 
 class Lengths:

@@ -3,9 +3,10 @@
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
 from sentloom.lab.recipe import read_recipe
 from sentloom.methods import METHODS
+from tests.encoder.small_models import build_model_folder
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}
 SELF_GUIDED = {"method": "self-guided", "head_width": 8}
@@ -40,6 +41,14 @@ def test_a_preset_s_pooling_is_for_a_raw_model_alone(tmp_path, bert, mean_encode
     else:
         assert stage.start_pooling(str(mean_encoder)) is None
     assert one_stage(tmp_path, method, preset, ", pooling: max").start_pooling(str(mean_encoder)) == "max"
+
+
+def test_a_preset_s_pooling_is_not_for_a_causal_model(tmp_path):
+    folder = build_model_folder("qwen3", tmp_path / "qwen3")
+    assert one_stage(tmp_path, "simcse", "default").start_pooling(str(folder)) is None
+    with pytest.raises(ModelError, match="pooling='last'"):
+        one_stage(tmp_path, "simcse", "default").load(str(folder), None)
+    assert str(one_stage(tmp_path, "simcse", "default", ", pooling: last").load(str(folder), None).pooling) == "last"
 
 
 def test_an_encoder_keeps_its_pooling_and_nothing_is_said(kitchen, mean_encoder):

@@ -6,7 +6,7 @@ import pytest
 from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.task import Score, Task
+from sentloom.evaluation.task import Score, Task, TaskSettings
 from sentloom.search.vectors import VectorCache
 
 
@@ -31,7 +31,7 @@ def task(name, texts, settings=None):
         parts = [lookup(some, role) for role, some in texts.items()]
         return {"first": Score("mean", np.concatenate(parts)[:, :1].astype(np.float64))}
 
-    return Task(name, "first", texts, score, sha256=name, settings=settings or {})
+    return Task(name, "first", texts, score, sha256=name, settings=TaskSettings(others=settings or {}))
 
 
 def memory(folder):

@@ -63,7 +63,7 @@ def test_neighbours_and_probe_are_tasks_of_their_own():
     assert (neighbours.main, list(neighbours.score(any_vectors))) == ("accuracy", ["accuracy", "map"])
     assert (probe.main, list(probe.score(any_vectors))) == ("probe", ["probe"])
     assert list(classification_task("t", many, {"preset": "fast"}).score(any_vectors)) == ["accuracy"]
-    assert (probe.settings["trained"], probe.settings["labels"]) == (49, 2)  # 2, and four fifths of the 58 others
+    assert (probe.settings.trained, probe.settings.labels) == (49, 2)  # 2, and four fifths of the 58 others
 
 
 def test_a_probe_learns_from_known_rows_what_neighbours_cannot_see():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentloom.evaluation.bench import read_scores, score_file, write_scores
-from sentloom.evaluation.task import Score, Task
+from sentloom.evaluation.task import Score, Task, TaskSettings
 
 TASK = Task("a", "accuracy", {}, lambda lookup: {}, sha256="1")
 
@@ -55,7 +55,12 @@ def test_any_flipped_bit_of_a_score_file_is_detected(tmp_path, capsys):
 
 
 def test_the_file_depends_on_model_set_content_and_settings(tmp_path):
-    tasks = [TASK, replace(TASK, name="b"), replace(TASK, sha256="2"), replace(TASK, settings={"folds": 5})]
+    tasks = [
+        TASK,
+        replace(TASK, name="b"),
+        replace(TASK, sha256="2"),
+        replace(TASK, settings=TaskSettings(others={"folds": 5})),
+    ]
     places = {score_file(tmp_path, model, task) for task in tasks for model in ("one", "other")}
     assert len(places) == 8
     assert score_file(tmp_path, "one", replace(TASK, source="another copy")) in places

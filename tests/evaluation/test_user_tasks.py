@@ -168,7 +168,7 @@ def test_classes_are_probed(file):
     for kind in (None, "classification"):
         task = own_task(kind, file(("text", "label"), *rows), SetSource(probe={"preset": "fast"}))
         assert values(task, lookup) == {"accuracy": 100.0}
-    assert task.settings["probe"]["preset"] == probes.Probe(preset="fast").preset
+    assert task.settings.probe["preset"] == probes.Probe(preset="fast").preset
 
 
 def test_a_single_class_is_refused(file):
@@ -183,7 +183,7 @@ def test_a_single_class_is_refused(file):
         (
             None,
             [("premise", "hypothesis", "label"), ("a", "b", "neutral")],
-            "nli cannot be scored. Expected scored-pairs or",
+            "nli cannot be scored. Expected pairs or triplets or",
         ),
         (None, [("text",), ("a",)], "texts cannot be scored"),
         ("retrieval", [("text", "label"), ("a", "x")], "as retrieval. Expected pairs or triplets or scored-pairs"),

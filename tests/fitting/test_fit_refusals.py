@@ -8,6 +8,7 @@ from sentence_transformers import SentenceTransformer
 from sentloom import fit
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, MissingPart, ModelError, NothingToGain
+from sentloom.report.formatting import warnings
 from tests.fitting import small_base
 
 
@@ -26,7 +27,7 @@ def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     assert (result.believe, result.power.gain) == ("", None)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, not simcse's preset
-    assert any("No labels decided" in warning for warning in result.warnings)
+    assert any("No labels decided" in warning for warning in warnings(result))
     assert [run.verdict for run in result.runs if run.is_best] == ["best, not written"]
     report = (tmp_path / "model.fit" / "report.md").read_text("utf-8")
     assert not any(re.search(r"\bwon\b", text) for text in (done.stdout, report))

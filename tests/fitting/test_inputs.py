@@ -13,11 +13,11 @@ from sentloom.fitting.inputs import (
     InputSource,
     describe_input,
     first_look,
-    is_titled,
     look,
     refuse_too_little,
 )
 from sentloom.fitting.request import Request
+from sentloom.fitting.shapes.pairs import is_titled
 
 
 @pytest.fixture(autouse=True)

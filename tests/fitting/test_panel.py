@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sentloom import Encoder
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.task import Score
-from sentloom.fitting.tasks import (
+from sentloom.fitting.panel import (
     DRAWS,
     PANEL,
     few_words,
@@ -105,7 +105,7 @@ def test_finding_scores_by_hand():
     assert scores["mrr@10"].items[:, 0].tolist() == [0.5, 1.0], "c has no view but itself"
     assert scores["recall@1"].value == 50
     assert scores["recall@10"].value == 100
-    assert (task.settings["items"], task.settings["documents"]) == (2, 3)
+    assert (task.settings.items, task.settings.documents) == (2, 3)
     mixed = view_task("x", ["a", "b", "c"], [["p", "q"], ["r"], []])  # a's views have its rank at 2 and at 2
     model.vectors["q"] = [1, 0.1]  # and now at 2 and at 1: the item is their mean
     assert score_tasks(model, [mixed])[0]["mrr@10"].items[:, 0].tolist() == [0.75, 1.0]
@@ -119,8 +119,8 @@ def test_a_view_that_two_texts_share_or_that_is_another_text_finds_either():
 
 def test_equal_halves_are_one_document():
     task = halves_task(["one two three same end here", "four five six SAME end here", "one two three another end now"])
-    assert task.settings["documents"] == 2
-    assert task.settings["items"] == 2, "one two three, with two right answers, and four five six"
+    assert task.settings.documents == 2
+    assert task.settings.items == 2, "one two three, with two right answers, and four five six"
     ends = {"same end here": [1, 0.1], "another end now": [1, 0.5]}
     (scores,) = score_tasks(Table(**{"one two three": [1, 0], "four five six": [1, 0]}, **ends), [task])
     assert scores["mrr@10"].value == 100
@@ -135,7 +135,7 @@ def test_the_panel_is_halves_and_few_words_and_leaves_out_a_task_without_queries
 def test_a_repeated_sentence_counts_once():
     texts = [f"sentence number {n} speaks about thing {n} and nothing else" for n in range(20)]
     tasks = by_name(panel([*texts, texts[0].upper()]))
-    assert tasks["few-words"].settings["documents"] == 20
+    assert tasks["few-words"].settings.documents == 20
 
 
 def random_sentences(number, words):
@@ -146,7 +146,7 @@ def random_sentences(number, words):
 def halves_recall(model, texts):
     task = halves_task(texts)
     (scores,) = score_tasks(model, [task])
-    return scores["recall@10"], task.settings["documents"]
+    return scores["recall@10"], task.settings.documents
 
 
 def test_random_words_are_at_chance_and_sentences_about_something_are_not():
@@ -173,4 +173,4 @@ def test_a_real_encoder_runs_through_all_tasks(tmp_path):
     tasks = panel(SENTENCES)
     for task, scores in zip(tasks, score_tasks(encoder, tasks), strict=True):
         assert 0 <= scores[task.main].value <= 100
-        assert len(scores[task.main].items) == task.settings["items"]
+        assert len(scores[task.main].items) == task.settings.items

@@ -16,7 +16,7 @@ def score(*hits, clusters=None):
 def test_power_is_that_of_the_base_alone():
     base = score(*[0, 1] * 50)
     power = power_of([base])
-    assert (power.clusters, power.effective, power.note) == (100, 100, "")
+    assert (power.clusters, power.effective, power.limit) == (100, 100, None)
     assert power.gain == smallest_gain([base], power=0.8, correlation=power.correlation)
     assert power_of([score(*[0, 1] * 500)]).gain < power.gain
     assert power_line(power) == (

@@ -6,7 +6,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.user_tasks import Corpus
 from sentloom.fitting.evaluation_sets import general_task
-from sentloom.fitting.tasks import held_out, item_count, task_label, task_labels
+from sentloom.fitting.tasks import held_out, task_label, task_labels
 from tests.small_data import build_dataset
 
 SCORED = [("a b", "a c", 0.0), ("d e", "d f", 3.9), ("g h", "g i", 4.0), ("j k", "j l", 5.0)]
@@ -56,7 +56,7 @@ def test_triplets_search_and_are_compared_with_their_own_negatives():
 
 def test_pairs_are_the_items_of_a_correlation():
     (task,) = held_out("sts.csv", build_dataset(Shape.SCORED_PAIRS, SCORED)).tasks
-    assert item_count(task) == 4
+    assert task.item_count == 4
 
 
 def test_raw_text_is_judged_by_views_of_itself():

@@ -14,7 +14,9 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError
-from sentloom.fitting.inputs import FitInput, is_graded
+from sentloom.fitting.inputs import FitInput
+from sentloom.fitting.shapes.graded import is_graded
+from sentloom.fitting.shapes.scored_pairs import high_pairs
 from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import (
     FEWEST_ROWS,
@@ -22,7 +24,6 @@ from sentloom.fitting.training_sets import (
     LanguagePart,
     TrainingSet,
     cut_line,
-    high_pairs,
     training_form,
     training_rows,
     write_held_out,

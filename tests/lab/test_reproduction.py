@@ -6,7 +6,15 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.lab.recipe import read_recipe
-from sentloom.lab.reproduction import Lack, NotRun, Reproduction, run_table, scored_in, with_earlier
+from sentloom.lab.reproduction import (
+    Lack,
+    NotRun,
+    Reproduction,
+    reproduction_markdown,
+    run_table,
+    scored_in,
+    with_earlier,
+)
 from sentloom.lab.results import Row
 from tests.engine.conftest import COMMON
 
@@ -102,3 +110,44 @@ def test_a_set_that_the_folder_lacks_is_named(table, kitchen, tmp_path):
     moved = replace(table, plans={**table.plans, "here": replace(plan, evaluate=elsewhere)})
     reproduction = run(moved, kitchen.folder / "out", only=["here"])
     assert "STS12" in reproduction.not_run["here"].why
+
+
+def test_a_set_that_is_missing_leaves_out_a_column_and_marks_the_mean(table, kitchen):
+    """STS12 is in the folder, STS16 is not: the row is scored on the first, and its means say so."""
+    (kitchen.folder / "sts").mkdir()
+    (kitchen.folder / "sts" / "STS12.tsv").write_text((kitchen.folder / "scored.tsv").read_text())
+    plan = table.resolve("here")
+    sets, means = ("STS12", "STS16"), {"both": ("STS12", "STS16"), "none": ("STS16",)}
+    wanted = plan.evaluate.model_copy(update={"sets": sets, "data": str(kitchen.folder), "mean": True, "means": means})
+    moved = replace(table, plans={**table.plans, "here": replace(plan, evaluate=wanted)})
+    told = []
+    row = run(moved, kitchen.folder / "out", told, only=["here"]).rows["here"]
+    assert row.after["mean"] == row.after["both"] == row.after["STS12"]
+    assert not {"STS16", "none"} & set(row.after)
+    assert {"mean", "both"} <= set(row.not_comparable)
+    assert any(note.startswith("without STS16: the folder") for note in row.notes["mean"])
+    assert any("STS16 is left out" in line for line in told)
+
+
+def test_a_row_says_what_it_costs_before_it_starts(table, kitchen):
+    told = []
+    run(table, kitchen.folder / "out", told, only=["here"])
+    assert told[0].startswith("sentloom lab reproduce")
+    assert "GPU memory" in told[0]
+    told.clear()
+    run(table, kitchen.folder / "tiny", told, only=["here"], tiny=True)
+    assert not any("GPU memory" in line for line in told)
+
+
+def test_changed_settings_are_in_the_table_and_never_beside_unchanged_rows(table):
+    before = Reproduction("Table 1", ("here",), {}, {"here": NotRun({})})
+    now = Reproduction("Table 1", ("no file",), {}, {"no file": NotRun({})}, changes=("s.batch=8",))
+    assert with_earlier(now, before, table) is now
+    assert "not the paper's settings: s.batch=8" in reproduction_markdown(now)
+
+
+def test_published_deviations_are_beside_published_scores(table):
+    row = Row("here", 1, "b", {}, "b", {}, {"STS-B": 76.0}, {"STS-B": None}, {"STS-B": 77.23}, 1.0, True, False)
+    shown = Reproduction("Table 1", ("here",), {"here": replace(row, published_deviation={"STS-B": 0.43})})
+    assert "| 77.23 ± 0.43 |" in reproduction_markdown(shown)
+    assert "| -1.23 |" in reproduction_markdown(shown)

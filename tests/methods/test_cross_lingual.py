@@ -201,6 +201,31 @@ def test_a_learned_temperature_starts_as_given_moves_and_stays_in_its_bounds(enc
     assert CrossLingualOptions().temperature == 1.0
 
 
+@pytest.mark.parametrize("speed", [1.0, 5.0, 100.0])
+def test_the_speed_of_a_learned_temperature_is_in_learning_rates(encoder, speed):
+    """Adam moves a parameter by its rate in the first step: the logarithm of tau moves by `speed` times that."""
+    method = build(encoder.copy(), temperature=0.5, temperature_speed=speed, queue=0)
+    assert method.temperature.item() == pytest.approx(0.5)
+    vectors = torch.eye(3, method.encoder.dimension)
+    optimizer = torch.optim.Adam([method.theta], lr=1e-3)
+    method.total_loss((vectors, vectors), parallel([0, 1, 2])).backward()
+    optimizer.step()
+    assert method.temperature.item() == pytest.approx(0.5 * np.exp(-1e-3 * speed), rel=1e-5)
+    with torch.no_grad():
+        method.theta.fill_(50.0)
+    method.after_step()
+    assert method.temperature.item() == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("preset", "steps"), [("paper", 12_150), ("large", 24_302)])
+def test_the_temperature_of_the_papers_presets_can_come_near_their_fixed_one(preset, steps):
+    """The sum of a cosine schedule's rates, half the steps times the rate, is what the logarithm can move by."""
+    chosen = CrossLingual.PRESETS[preset]
+    most = chosen["temperature_speed"] * chosen["learning_rate"] * steps / 2
+    assert math.exp(-most) < 0.05
+    assert math.exp(-most / chosen["temperature_speed"]) > 0.25  # without a speed it could not
+
+
 def test_a_learned_temperature_leaves_its_bound_when_the_gradient_points_inward(encoder):
     method = build(encoder, temperature=0.01, queue=0).double()
     vectors = torch.eye(3, encoder.dimension).double()

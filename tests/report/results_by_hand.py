@@ -6,6 +6,8 @@ from random import Random
 from hypothesis import strategies as st
 
 from sentloom.fitting.result import (
+    Advice,
+    AdviceKind,
     BaseSummary,
     Curve,
     Example,
@@ -91,7 +93,7 @@ FULL = FitResult(
     won=(Example("notes.txt", "How do I open it?", "Turn the lid.", 0.0, 100.0, "Shut it.", "Turn the lid."),),
     lost=(Example("notes.txt", "Where is it?", "In the cellar.", 100.0, 38.7, "In the cellar.", "On the roof."),),
     stability=Stability(97.72, 97.1, 98.34, 250, 10),
-    advice=("The base is as good.",),
+    advice=(Advice(AdviceKind.KEEP_BETTER_BASE),),
     curves=(Curve("simcse", "simcse on notes.txt", tuple(range(1, 31)), tuple(2 / step for step in range(1, 31))),),
     trails=(
         Trail("pairs", (("base", 0.412, -2.31), ("rung 1", 0.39, -2.44))),

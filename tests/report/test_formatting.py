@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.fitting.result import Agreement, Merging, Ticks
+from sentloom.fitting.result import Agreement, Limit, Merging, Ticks
 from sentloom.report import formatting
 from sentloom.report.page import render
 from tests.report.results_by_hand import BARE, FULL
@@ -85,8 +85,10 @@ def test_a_precision_that_is_not_reached_is_admitted():
 
 
 def test_where_no_gain_can_be_shown_none_is_named():
-    silent = replace(FULL, power=replace(FULL.power, gain=None, note="no gain can be shown: the base is right"))
-    assert "No gain can be shown: the base is right." in formatting.evidence(silent)
+    silent = replace(FULL, power=replace(FULL.power, gain=None, limit=Limit.HIGHEST))
+    assert "No gain can be shown: the base already has the highest score on every test row." in formatting.evidence(
+        silent
+    )
     assert not any("power to detect a gain of" in line for line in formatting.evidence(silent))
 
 

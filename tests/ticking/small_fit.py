@@ -32,7 +32,7 @@ def build_fit_folder(tmp_path):
         label_free=True,
         hashes={name: Encoder.load(place).fingerprint() for name, place in models.items()},
         command="sentloom fit raw.txt -o model --labels old.jsonl",
-        warnings=("No labels decided this: caution.", "General ability fell."),
+        warnings=("General ability fell.",),
     )
     result.write(folder / "report.json")
     return folder

@@ -6,7 +6,9 @@ import pytest
 
 from sentloom.errors import InputError
 from sentloom.evaluation.significance import corrected_level
-from sentloom.fitting.result import FitResult
+from sentloom.fitting.result import Advice, AdviceKind, FitResult
+from sentloom.report.advice import advice
+from sentloom.report.formatting import warnings
 from sentloom.ticking.questions import Questions
 from sentloom.ticking.verdict import looks, rule, sentence, with_ticks
 from tests.report.results_by_hand import FULL, measure
@@ -20,8 +22,8 @@ RAW = replace(
     hashes={"base": "b", "model": "f"},
     measures=(measure(), measure("general", part="general")),
     runs=(replace(FULL.runs[-1], verdict="best, not written"),),
-    warnings=("No labels decided this: caution.", "General ability fell."),
-    advice=("Tick.",),
+    warnings=("General ability fell.",),
+    advice=(Advice(AdviceKind.TICK, names=("m.fit",)),),
 )
 
 
@@ -113,7 +115,8 @@ def test_ticks_decide_a_fit_without_labels(answered, tmp_path):
     ]
     assert found.total.name == "ticks"
     assert [run.verdict for run in found.runs] == ["won"]
-    assert found.warnings == ("General ability fell.",)
+    assert not found.decided_without_labels
+    assert warnings(found) == ["General ability fell."]
     assert (found.advice, found.uses, found.ticks.used) == ((), 1, 30)
     found.write(tmp_path / "report.json")
     assert FitResult.read(tmp_path / "report.json").ticks == found.ticks
@@ -123,9 +126,9 @@ def test_a_worse_model_is_written_only_by_force(answered, tmp_path):
     people = [answered(*["base"] * 30)]
     refused, forced = (with_ticks(RAW, people, tmp_path, tmp_path / "m", force=force) for force in (False, True))
     assert (refused.verdict, refused.model, refused.runs[0].verdict) == ("worse", None, "best, not written")
-    assert refused.advice == ("People prefer what the base finds: keep the base as it is.",)
+    assert advice(refused) == ["People prefer what the base finds: keep the base as it is."]
     unsure = with_ticks(RAW, [answered(*["both"] * 30, name="both.jsonl")], tmp_path, tmp_path / "m", force=False)
-    assert "the next look is at 50" in unsure.advice[0]
+    assert "the next look is at 50" in advice(unsure)[0]
     assert (forced.model, forced.forced, forced.runs[0].verdict) == (str(tmp_path / "m"), True, "best, forced")
 
 

@@ -7,9 +7,12 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from sentloom.data.batches import Batches
+from sentloom.encoder import Encoder
+from sentloom.encoder.lora import add_lora
 from sentloom.errors import InputError
-from sentloom.methods import TokenMethod
+from sentloom.methods import METHODS, TokenMethod
 from sentloom.training.gradients import add_gradients, own_share
+from tests.encoder.small_models import build_model_folder
 from tests.training.small_runs import CASES, build, data_for, far, gradients, nudge, pairs, quick_first, whole_loss
 
 QUICK = ("simcse", "bootstrapped", "self-guided", "mlm", "contrastive", "cross-lingual")
@@ -131,3 +134,17 @@ def test_mixed_precision_is_near_the_full_one(case, bert, in_bf16):
         add_gradients(method, batch, in_bf16, chunk)
         assert 1e-4 < far(gradients(method), expected) < 0.1
         assert all(p.dtype == torch.float32 for p in method.parameters())
+
+
+def test_a_causal_model_with_adapters_has_the_gradient_of_the_whole(tmp_path, accelerator):
+    pytest.importorskip("peft")
+    encoder = Encoder.load(build_model_folder("qwen3", tmp_path), pooling="last")
+    add_lora(encoder, rank=2, alpha=4)
+    method = nudge(METHODS["contrastive"](encoder, METHODS["contrastive"].Options()).train())
+    batch = Batches(pairs(), 8, seed=5).batch(0)
+    whole_loss(method, batch).backward()
+    expected = gradients(method)
+    assert expected.norm() > 0
+    method.zero_grad()
+    add_gradients(method, batch, accelerator, chunk=3)
+    assert far(gradients(method), expected) < 1e-5

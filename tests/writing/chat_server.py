@@ -29,6 +29,7 @@ class Server:
     seconds: float = 0.0  # per answer
     answer: Callable[[dict[str, Any]], str] | None = None
     usage: bool = True
+    logprobs: Callable[[dict[str, Any]], Any] | None = None  # of an answer, where they are asked for
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -92,7 +93,8 @@ def completion(state: Server, body: dict[str, Any], reason: str = "stop") -> dic
     read, written = tokens_of(body)
     usage = {"usage": {"prompt_tokens": read, "completion_tokens": written}} if state.usage else {}
     message = {"role": "assistant", "content": (state.answer or default_text)(body)}
-    return {"choices": [{"message": message, "finish_reason": reason}], **usage}
+    stated = {"logprobs": state.logprobs(body)} if state.logprobs and body.get("logprobs") else {}
+    return {"choices": [{"message": message, "finish_reason": reason, **stated}], **usage}
 
 
 def status(code: int, **headers: str) -> Fault:

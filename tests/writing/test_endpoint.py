@@ -1,12 +1,13 @@
 """A writer behind an endpoint: what it is asked, what is kept in an outage, and where the key goes."""
 
+import math
 import re
 
 import pytest
 
 from sentloom.errors import InputError
-from sentloom.writing.answers import ANSWERS, Answers
-from sentloom.writing.chat import EndpointError, TokenLimit, most_tokens
+from sentloom.writing.answers import ANSWERS, NO_CHANCE, Answers
+from sentloom.writing.chat import EndpointError, TokenLimit, chance_of_true, most_tokens
 from sentloom.writing.endpoint import KEY, Endpoint, EndpointOptions, _tidy, is_endpoint, requests_per_text
 from sentloom.writing.filters import Filtering
 from sentloom.writing.sampling import Sampling
@@ -65,6 +66,51 @@ def test_judgements_are_true_or_not(tmp_path):
     with chat_server() as server:
         chances = endpoint(server, tmp_path).judge([("It rains.", "this follows"), ("It rains.", "It snows.")])
     assert chances.tolist() == [1.0, 0.0]
+
+
+def positions(first, *others):
+    """Log-probabilities of an answer of one token: the token that was written, and others that were not."""
+    top = [{"token": token, "logprob": math.log(chance)} for token, chance in (first, *others)]
+    return {"content": [{**top[0], "top_logprobs": top}]}
+
+
+@pytest.mark.parametrize(
+    ("stated", "chance"),
+    [
+        (positions(("True", 0.6), ("False", 0.2), ("It", 0.2)), 0.75),
+        (positions((" false", 0.9), (" tr", 0.1)), 0.1),
+        (positions(("true", 0.5)), 1.0),
+        (positions(("True", 0.25), ("true", 0.25), ("f", 0.5)), 0.5),
+        (positions(("Maybe", 0.9), ("true", 0.1)), None),
+        ({"content": []}, None),
+        ({"content": [{"token": "true", "logprob": "high"}]}, None),
+        (None, None),
+        ("text", None),
+    ],
+)
+def test_a_judgement_is_the_chance_of_true_against_false(stated, chance):
+    assert chance_of_true(stated) == (chance if chance is None else pytest.approx(chance))
+
+
+def test_judgements_are_token_probabilities_where_the_server_states_them(tmp_path):
+    pairs = [("It rains.", "this follows"), ("It rains.", "It snows.")]
+    with chat_server(logprobs=lambda body: positions(("True", 0.6), ("False", 0.2))) as server:
+        assert endpoint(server, tmp_path).judge(pairs).tolist() == pytest.approx([0.75, 0.75])
+        assert all(body["top_logprobs"] == 5 for body in server.bodies)
+        assert endpoint(server, tmp_path).judge(pairs).tolist() == pytest.approx([0.75, 0.75])  # kept in the ledger
+        assert len(server.bodies) == 2
+        endpoint(server, tmp_path).write(SOURCES[:1], "entailment", ENTAILMENT)
+        assert "logprobs" not in server.bodies[-1]
+    assert NO_CHANCE not in Answers(tmp_path / ANSWERS).unusable
+
+
+def test_a_server_that_refuses_or_ignores_token_probabilities_gives_hard_judgements_and_they_are_counted(tmp_path):
+    pairs = [("It rains.", "this follows"), ("It rains.", "It snows.")]
+    with chat_server(faults=[status(400)]) as server:
+        judge = endpoint(server, tmp_path, requests=1)
+        assert judge.judge(pairs).tolist() == [1.0, 0.0]
+        assert not any("logprobs" in body for body in server.bodies)  # it is not asked again
+    assert Answers(tmp_path / ANSWERS).unusable == {NO_CHANCE: 2}
 
 
 def test_equal_requests_are_sent_once(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentloom.data.dataset import FILE, Dataset
-from sentloom.data.shapes import Shape, text_columns
+from sentloom.data.shapes import Kind, form_of, text_columns
 from sentloom.errors import InputError
 
 Rows = npt.NDArray[np.int64]
@@ -77,7 +77,7 @@ def text_keys(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, rows_per_label: int) -> "Batches":
     """Return batches of one source each if `mix` is given, else of all rows together; balanced over labels if any."""
-    labelled = data.shape is Shape.CLASSIFICATION
+    labelled = Kind.LABEL in form_of(data.shape).columns.values()
     if mix is None:
         return LabelBatches(data, size, seed, rows_per_label) if labelled else Batches(data, size, seed)
     if labelled:

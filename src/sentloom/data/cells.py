@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, auto
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,8 @@ from sentloom.data.findings import Findings
 from sentloom.data.limits import LONGEST, shown
 from sentloom.data.nli import nli_label
 from sentloom.data.scan import OTHER_ENCODING
-from sentloom.data.shapes import Layout, Shape, arrow_type
+from sentloom.data.shapes import Kind, Layout, arrow_type, form_of
 
-EMPTY = "empty cell"
-UTF8 = "UTF-8"
 MISSING_VALUES = "values that were already missing in the source of the data"
 UNUSABLE = object()  # marks a cell that is invalid for its role
 WITHOUT_GOLD = "rows without a gold label"
@@ -30,18 +29,26 @@ class Chunk(NamedTuple):
     columns: Mapping[int, Sequence[object]]
 
 
+class Cause(Enum):
+    """Why a cell is invalid for its role."""
+
+    EMPTY = auto()
+    ENCODING = auto()
+    OTHER = auto()
+
+
 class CellFault(Exception):
     """A cell is invalid for its role."""
 
-    def __init__(self, problem: str, expected: str) -> None:
+    def __init__(self, problem: str, expected: str, cause: Cause = Cause.OTHER) -> None:
         super().__init__(problem)
-        self.problem, self.expected = problem, expected
+        self.problem, self.expected, self.cause = problem, expected, cause
 
 
 def as_text(cell: object) -> str:
     """Parse a sentence: a string that is not blank."""
     if not isinstance(cell, str) or not cell.strip():
-        raise CellFault(_shown(cell), "text")
+        raise _unlike(cell, "text")
     return _clean(cell)
 
 
@@ -64,7 +71,7 @@ def as_score(cell: object) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
-        raise CellFault(_shown(cell), "a finite number")
+        raise _unlike(cell, "a finite number")
     return value
 
 
@@ -74,13 +81,13 @@ def as_nli_label(cell: object) -> str | None:
         return nli_label(cell)
     except KeyError:
         expected = "entailment, neutral, contradiction, not_entailment, or 0, 1, 2 for the first three"
-        raise CellFault(_shown(cell), expected) from None
+        raise _unlike(cell, expected) from None
 
 
 def as_label(cell: object) -> str:
     """Parse the name of a class; numbers become text."""
     if not isinstance(cell, str | int | float) or not str(cell).strip():
-        raise CellFault(_shown(cell), "a label")
+        raise _unlike(cell, "a label")
     return _clean(str(cell).strip())
 
 
@@ -98,21 +105,24 @@ def _clean(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            problem, expected = _half(ord(text[error.start]))
-            raise CellFault(f"{problem} at character {error.start + 1}", expected) from None
+            raise _half(ord(text[error.start]), error.start + 1) from None
     return text
 
 
-def _half(surrogate: int) -> tuple[str, str]:
+def _half(surrogate: int, place: int) -> CellFault:
     """Explain a lone surrogate: it was in the text, or it represents a byte that could not be decoded."""
     if 0xDC80 <= surrogate <= 0xDCFF:
-        return f"invalid byte 0x{surrogate - 0xDC00:02X}", UTF8
-    return f"lone surrogate U+{surrogate:04X}", "whole characters"
+        return CellFault(f"invalid byte 0x{surrogate - 0xDC00:02X} at character {place}", "UTF-8", Cause.ENCODING)
+    return CellFault(f"lone surrogate U+{surrogate:04X} at character {place}", "whole characters")
+
+
+def _unlike(cell: object, expected: str) -> CellFault:
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return CellFault("empty cell", expected, Cause.EMPTY)
+    return CellFault(_shown(cell), expected)
 
 
 def _shown(cell: object) -> str:
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return EMPTY
     try:
         text = ascii(cell) if isinstance(cell, bytes) else repr(cell)
     except (RecursionError, ValueError):  # deeply nested, or a number of thousands of digits
@@ -137,10 +147,11 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     def cells(parse: Callable[[Any], Any], at: int) -> Sequence[Any]:
         return _parsed(parse, layout.names[at], chunk.columns[at], chunk.places, findings)
 
+    kinds = form_of(layout.shape).columns
     columns: list[Sequence[Any]] = []
     for role, positions in layout.roles.items():
         if len(positions) == 1:
-            columns.append(cells(_parser(layout.shape, role), positions[0]))
+            columns.append(cells(_parser(kinds[role]), positions[0]))
         else:
             rows = zip(*(cells(as_texts_if_any, at) for at in positions), strict=True)
             columns.append(_joined(rows, layout.names[positions[0]], chunk.places, findings))
@@ -156,7 +167,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     schema = schema_of(layout)
     arrays = [pa.array(values, kind) for values, kind in zip([*columns, *origin], schema.types, strict=True)]
     batch = pa.record_batch(arrays, schema=schema)
-    return _with_gold(batch, findings) if layout.shape is Shape.NLI else batch
+    return _with_gold(batch, findings) if Kind.NLI_LABEL in kinds.values() else batch
 
 
 def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], findings: Findings) -> list[object]:
@@ -165,10 +176,20 @@ def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], fin
     return [cell or _parse_one(as_text, name, None, place, findings) for cell, place in zip(lists, places, strict=True)]
 
 
-def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:
-    if role == "label":
-        return as_nli_label if shape is Shape.NLI else as_label
-    return {"score": as_score, "negatives": as_texts}.get(role, as_text)
+def _parser(kind: Kind) -> Callable[[Any], Any]:
+    match kind:
+        case Kind.TEXT:
+            return as_text
+        case Kind.NEGATIVES:
+            return as_texts
+        case Kind.SCORE:
+            return as_score
+        case Kind.LABEL:
+            return as_label
+        case Kind.NLI_LABEL:
+            return as_nli_label
+        case _:
+            assert_never(kind)
 
 
 def _parsed(
@@ -188,8 +209,9 @@ def _parse_one(parse: Callable[[Any], Any], name: str, cell: object, place: int,
         return parse(cell)
     except CellFault as fault:
         column = f"in column {shown(name)!r}"
-        kind = f"empty cells {column}" if fault.problem == EMPTY else f"cells that are not {fault.expected} {column}"
-        cause = MISSING_VALUES if fault.problem == EMPTY else OTHER_ENCODING if fault.expected == UTF8 else ""
+        empty = fault.cause is Cause.EMPTY
+        kind = f"empty cells {column}" if empty else f"cells that are not {fault.expected} {column}"
+        cause = {Cause.EMPTY: MISSING_VALUES, Cause.ENCODING: OTHER_ENCODING}.get(fault.cause, "")
         findings.problem(place, f"{fault.problem} {column}", fault.expected, kind, cause)
         return UNUSABLE
 

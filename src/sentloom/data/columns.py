@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, take_rows
-from sentloom.data.shapes import COLUMNS, Shape, squash, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, form_of, squash, text_columns
 from sentloom.errors import InputError, option
 
 Texts: TypeAlias = pa.LargeStringArray
@@ -54,7 +54,7 @@ def _why_none(dataset: Dataset, asked: str | None) -> str:
 
 def searched_column(dataset: Dataset, asked: str | None) -> str:
     """The text column that is searched: the one that was asked for, or else the answers of pairs."""
-    answers = asked is None and dataset.shape in (Shape.PAIRS, Shape.TRIPLETS)
+    answers = asked is None and form_of(dataset.shape).answers
     return COLUMNS[dataset.shape][1] if answers else text_column(dataset, asked)
 
 

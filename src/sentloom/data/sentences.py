@@ -13,7 +13,7 @@ from sentloom.data.columns import searched_column
 from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, keep_rows, scratch_table, shape_schema, take_rows
 from sentloom.data.in_memory import is_table
 from sentloom.data.readers import read
-from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, form_of, text_columns
 from sentloom.errors import InputError
 
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
@@ -39,9 +39,9 @@ def as_texts(texts: Any, *, answers: bool = False) -> Texts:
 def _text_column(table: Any, answers: bool) -> pa.ChunkedArray:
     """The texts of a Dataset, a DataFrame or the like, if there is one text column only, or else the answers."""
     data = read(table)
-    if answers and data.shape in (Shape.PAIRS, Shape.TRIPLETS):
+    if answers and form_of(data.shape).answers:
         return data.column(searched_column(data, None))
-    if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
+    if form_of(data.shape).sides > 1:
         names = [data.own_name(name) for name in COLUMNS[data.shape]]
         fix = f"pass one column, such as data[{names[0]!r}]"
         raise InputError(data.files[0], f"it has the columns {', '.join(names)}", "one column of texts", fix)

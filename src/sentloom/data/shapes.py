@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, Literal, NoReturn, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -40,18 +40,15 @@ class Shape(StrEnum):
     CLASSIFICATION = "classification"
 
 
-# The canonical columns of each shape, in order. `negatives` is a list: one hard negative or several.
-COLUMNS: dict[Shape, tuple[str, ...]] = {
-    Shape.TEXTS: ("text",),
-    Shape.PAIRS: ("anchor", "positive"),
-    Shape.TRIPLETS: ("anchor", "positive", "negatives"),
-    Shape.SCORED_PAIRS: ("sentence1", "sentence2", "score"),
-    Shape.NLI: ("premise", "hypothesis", "label"),
-    Shape.PARALLEL: ("source", "target"),
-    Shape.CLASSIFICATION: ("text", "label"),
-}
-# Large strings have 64-bit offsets: a column of ten million rows exceeds 2 GB.
-ARROW_TYPES: dict[str, pa.DataType] = {"score": pa.float64(), "negatives": pa.list_(pa.large_string())}
+class Kind(StrEnum):
+    """What the cells of a canonical column hold."""
+
+    TEXT = "text"
+    NEGATIVES = "negatives"  # a list: one hard negative, several or none
+    SCORE = "score"
+    LABEL = "label"
+    NLI_LABEL = "nli-label"
+
 
 # Names are compared ignoring case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
 TEXT_NAMES = ("text", "texts", "sentence", "sentences", "content")
@@ -61,10 +58,51 @@ LABEL_NAMES = ("label", "labels", "goldlabel", "isduplicate")
 SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance", "grade")
 TITLE = "title"  # a role beside `text`
 NEGATIVE_NAME = re.compile(r"(hard)?neg(ative)?s?\d*")
-# Columns that form a pair, by the shape they have on their own: any name on the left with any on the right.
+# Columns that form a pair: any name on the left with any on the right.
 Couple = tuple[tuple[str, ...], tuple[str, ...]]
-COUPLES: dict[Shape, tuple[Couple, ...]] = {
-    Shape.PAIRS: (
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the rows of a shape are: how they are read, and what their texts are to each other.
+
+    What `fit` does with them is in `fitting.shapes`.
+    """
+
+    columns: Mapping[str, Kind]  # the canonical ones, in order
+    noun: str  # what rows are called, in the plural
+    expected: str  # the columns of a file, in words
+    couples: tuple[Couple, ...] = ()  # names of two sentence columns that mean this shape on their own
+    answers: bool = False  # whether the second text is what the first one looks for
+    translates: bool = False  # whether the second text says the same in another language
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that hold sentences."""
+        return tuple(name for name, kind in self.columns.items() if kind in (Kind.TEXT, Kind.NEGATIVES))
+
+    @property
+    def sides(self) -> int:
+        """How many sentences a row has besides hard negatives."""
+        return sum(kind is Kind.TEXT for kind in self.columns.values())
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a score or a label says how the texts belong together, or what a text is about."""
+        return any(kind not in (Kind.TEXT, Kind.NEGATIVES) for kind in self.columns.values())
+
+    @property
+    def is_two_sided(self) -> bool:
+        """Whether two texts belong together, and there is nothing else in a row."""
+        return len(self.columns) == self.sides == 2
+
+
+TEXTS = Form({"text": Kind.TEXT}, "sentences", "a column of texts: text or sentence")
+PAIRS = Form(
+    {"anchor": Kind.TEXT, "positive": Kind.TEXT},
+    "pairs",
+    "two columns that belong together, such as anchor and positive or question and answer",
+    couples=(
         (("anchor", "query", "question"), ("positive", "answer", "passage", "document", "response", "sentence")),
         (("sentence1",), ("sentence2",)),
         (("sentencea",), ("sentenceb",)),
@@ -74,22 +112,63 @@ COUPLES: dict[Shape, tuple[Couple, ...]] = {
         (("sent1",), ("sent2",)),
         (("title",), ("body", "abstract")),
     ),
-    Shape.NLI: ((("premise",), ("hypothesis",)),),
-    Shape.PARALLEL: ((("source",), ("target",)), (("src",), ("tgt", "trg"))),
-}
+    answers=True,
+)
+TRIPLETS = Form(
+    {"anchor": Kind.TEXT, "positive": Kind.TEXT, "negatives": Kind.NEGATIVES},
+    "triplets",
+    "the columns anchor, positive and negative (or negative_1, negative_2 ...)",
+    answers=True,
+)
+SCORED_PAIRS = Form(
+    {"sentence1": Kind.TEXT, "sentence2": Kind.TEXT, "score": Kind.SCORE},
+    "scored pairs",
+    "the columns sentence1, sentence2 and score",
+)
+NLI = Form(
+    {"premise": Kind.TEXT, "hypothesis": Kind.TEXT, "label": Kind.NLI_LABEL},
+    "NLI pairs",
+    "the columns premise, hypothesis and label",
+    couples=((("premise",), ("hypothesis",)),),
+)
+PARALLEL = Form(
+    {"source": Kind.TEXT, "target": Kind.TEXT},
+    "translated sentences",
+    "the columns source and target",
+    couples=((("source",), ("target",)), (("src",), ("tgt", "trg"))),
+    translates=True,
+)
+CLASSIFICATION = Form({"text": Kind.TEXT, "label": Kind.LABEL}, "labelled texts", "the columns text and label")
+
+
+def form_of(shape: Shape) -> Form:
+    """Return what the rows of a shape are."""
+    match shape:
+        case Shape.TEXTS:
+            return TEXTS
+        case Shape.PAIRS:
+            return PAIRS
+        case Shape.TRIPLETS:
+            return TRIPLETS
+        case Shape.SCORED_PAIRS:
+            return SCORED_PAIRS
+        case Shape.NLI:
+            return NLI
+        case Shape.PARALLEL:
+            return PARALLEL
+        case Shape.CLASSIFICATION:
+            return CLASSIFICATION
+        case _:
+            assert_never(shape)
+
+
+COLUMNS: dict[Shape, tuple[str, ...]] = {shape: tuple(form_of(shape).columns) for shape in Shape}
+KINDS: dict[str, Kind] = {name: kind for shape in Shape for name, kind in form_of(shape).columns.items()}
+COUPLES: dict[Shape, tuple[Couple, ...]] = {shape: form_of(shape).couples for shape in Shape if form_of(shape).couples}
 KNOWN_NAMES = [
     *(*TEXT_NAMES, *CLASS_NAMES, *LABEL_NAMES, *SCORE_NAMES, "negative"),
     *(name for families in COUPLES.values() for couple in families for side in couple for name in side),
 ]
-EXPECTED = {  # where a shape was asked for
-    Shape.TEXTS: "a column of texts: text or sentence",
-    Shape.PAIRS: "two columns that belong together, such as anchor and positive or question and answer",
-    Shape.TRIPLETS: "the columns anchor, positive and negative (or negative_1, negative_2 ...)",
-    Shape.SCORED_PAIRS: "the columns sentence1, sentence2 and score",
-    Shape.NLI: "the columns premise, hypothesis and label",
-    Shape.PARALLEL: "the columns source and target",
-    Shape.CLASSIFICATION: "the columns text and label",
-}
 UNDERSTOOD = (
     "a column of texts (text, sentence), or two columns that belong together (question and answer, title and body, "
     "premise and hypothesis, source and target)"
@@ -103,12 +182,21 @@ Choice = TypeVar("Choice", int, tuple[int, int])
 
 def arrow_type(column: str) -> pa.DataType:
     """Return the Arrow type of a canonical column."""
-    return ARROW_TYPES.get(column, pa.large_string())
+    kind = KINDS[column]
+    match kind:
+        case Kind.NEGATIVES:
+            return pa.list_(pa.large_string())
+        case Kind.SCORE:
+            return pa.float64()
+        case Kind.TEXT | Kind.LABEL | Kind.NLI_LABEL:
+            return pa.large_string()  # which has 64-bit offsets: a column of ten million rows exceeds 2 GB
+        case _:
+            assert_never(kind)
 
 
 def text_columns(shape: Shape) -> tuple[str, ...]:
     """Return the canonical columns that hold sentences."""
-    return tuple(name for name in COLUMNS[shape] if name not in ("score", "label"))
+    return form_of(shape).texts
 
 
 def squash(name: object) -> str:
@@ -231,7 +319,7 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
     with a label or score are never positive pairs. They are NLI if the first label is an NLI word (entailment,
     neutral ...), and scored pairs otherwise.
     """
-    header = _Header(where, tuple(names), EXPECTED[request.shape] if request.shape else UNDERSTOOD)
+    header = _Header(where, tuple(names), form_of(request.shape).expected if request.shape else UNDERSTOOD)
     if request.columns is not None:
         shape = shape_of_roles(list(request.columns))
         roles = header.asked_roles(shape, request.columns)
@@ -308,20 +396,30 @@ class _Header:
 
     def roles(self, shape: Shape) -> dict[str, tuple[int, ...]]:
         """Return the columns that fill the roles of a shape, by their names."""
-        positions: list[tuple[int, ...]]
-        if shape in (Shape.TEXTS, Shape.CLASSIFICATION):
-            positions = [(self._only(self._named(TEXT_NAMES), "text column"),)]
+        form = form_of(shape)
+        if form.sides == 1:
+            sides = [self._only(self._named(TEXT_NAMES), "text column")]
         else:
             own = self._couples(shape) or [couple for other in COUPLES for couple in self._couples(other)]
-            positions = [(at,) for at in self._only(own, "pair of sentence columns")]
-        if "negatives" in COLUMNS[shape]:
-            positions.append(tuple(self._negatives()) or self._refuse("there is no column of negatives"))
-        if "score" in COLUMNS[shape]:
-            positions.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),))
-        if "label" in COLUMNS[shape]:
-            names = CLASS_NAMES if shape is Shape.CLASSIFICATION else LABEL_NAMES
-            positions.append((self._only(self._named(names), "label column"),))
-        return dict(zip(COLUMNS[shape], positions, strict=True))
+            sides = list(self._only(own, "pair of sentence columns"))
+        positions = iter(sides)
+        return {
+            role: (next(positions),) if kind is Kind.TEXT else self._beside(kind) for role, kind in form.columns.items()
+        }
+
+    def _beside(self, kind: Literal[Kind.NEGATIVES, Kind.SCORE, Kind.LABEL, Kind.NLI_LABEL]) -> tuple[int, ...]:
+        """Return the columns of what rows have besides their sentences."""
+        match kind:
+            case Kind.NEGATIVES:
+                return tuple(self._negatives()) or self._refuse("there is no column of negatives")
+            case Kind.SCORE:
+                return (self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),)
+            case Kind.LABEL:
+                return (self._only(self._named(CLASS_NAMES), "label column"),)
+            case Kind.NLI_LABEL:
+                return (self._only(self._named(LABEL_NAMES), "label column"),)
+            case _:
+                assert_never(kind)
 
     def _named(self, known: Sequence[str]) -> list[int]:
         return [at for at, name in enumerate(self.names) if squash(name) in known]

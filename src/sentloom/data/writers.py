@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest, layout_of
+from sentloom.data.shapes import COLUMNS, Kind, Shape, ShapeRequest, form_of, layout_of
 from sentloom.errors import InputError
 from sentloom.files import new_file
 
@@ -58,7 +58,7 @@ def _own_name(data: Dataset, column: str) -> str:
 
 def are_recognised(data: Dataset) -> bool:
     """Whether the names of the columns in the file say what the rows are, without the columns of a request."""
-    names, is_nli = _own_names(data), data.shape is Shape.NLI
+    names, is_nli = _own_names(data), Kind.NLI_LABEL in form_of(data.shape).columns.values()
     with suppress(InputError):
         layout = layout_of(data.files[0], names, lambda at: is_nli, ShapeRequest())
         own = {name: _own_name(data, name) for name in COLUMNS[data.shape]}
@@ -84,7 +84,7 @@ def check_ending(path: Path, shape: Shape, names: Sequence[str] = ()) -> str:
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if path.suffix.lower() == f".{PARQUET}":
         return PARQUET
-    if form not in LINES or (form == "txt" and (shape is not Shape.TEXTS or len(names) != 1)):
+    if form not in LINES or (form == "txt" and (len(form_of(shape).columns) > 1 or len(names) != 1)):
         expected = "the extension .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts only"
         raise InputError(str(path), f"cannot write {shape} as {form!r}", expected, "choose another extension")
     return form

@@ -4,17 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import AttentionInterface, PreTrainedModel
+from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
+from sentloom.encoder.attention import ATTENTION, packed_attention
 from sentloom.encoder.device import Precision, precision_for
 from sentloom.encoder.fused import can_fuse, fused_states
-from sentloom.encoder.packing import ATTENTION, Pack, dropout_of, packed_attention, pad, set_dropout, with_cheap_masks
-from sentloom.encoder.pooling import DECODER_FIRST, Pooling
-from sentloom.errors import InputError
+from sentloom.encoder.packing import Pack, dropout_of, pad, set_dropout, with_cheap_masks
+from sentloom.encoder.pooling import DECODER_FIRST, LAST, POOLER, Pooling
+from sentloom.errors import InputError, option
 
 # The model families that run packed. All others (T5 and MPNet have a relative position bias) run padded, on sentences
 # of similar length.
 PACKED = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"}
+PACKED |= {"gemma", "gemma3_text", "llama", "mistral", "qwen2", "qwen3"}  # made for writing
+READ_BOTH_WAYS = {"bert-generation", "xlnet"}  # made for writing, too, but their tokens see those after them
 SHORTEST_WHEN_PADDED = 0.8
 EMBEDDING = "embed"  # in the names of all embedding parameters: positions, norms, projections
 POSITION_BIAS = "relative_attention_bias"  # shared by all blocks; part of the first block in T5, separate in MPNet
@@ -27,6 +34,18 @@ def first_position(model: PreTrainedModel) -> int:
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
+
+
+def is_causal(config: PreTrainedConfig) -> bool:
+    """Whether a token sees only those before it: so do models made for writing, if their configuration does not object.
+
+    Some of these, such as EmbeddingGemma, were trained further to read in both directions.
+    """
+    family = config.model_type
+    if family not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or family in READ_BOTH_WAYS:
+        return False
+    both_ways = getattr(config, "is_causal", None) is False or getattr(config, "use_bidirectional_attention", False)
+    return not (both_ways or config.is_encoder_decoder or family in MODEL_FOR_MASKED_LM_MAPPING_NAMES)
 
 
 class Backbone(nn.Module):
@@ -49,6 +68,11 @@ class Backbone(nn.Module):
     def precision_for(self, asked: Precision | None = None) -> Precision:
         """The precision of inference: `asked`, else the one chosen for all models, else fp32."""
         return precision_for(asked)
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only those before it."""
+        return is_causal(self.model.config)
 
     @property
     def width(self) -> int:
@@ -91,6 +115,12 @@ class Backbone(nn.Module):
         if pooling.how == DECODER_FIRST and not self.model.config.is_encoder_decoder:
             problem = f"a {self.model.config.model_type} model has no decoder"
             raise InputError(name, problem, "an encoder-decoder model such as T5", "choose mean or first")
+        if self.causal and pooling.how == "first":
+            problem = f"in a {self.model.config.model_type} model, the first token does not see the others"
+            raise InputError(name, problem, "last, which sees all, or mean", f"choose {option('pooling', LAST)}")
+        if pooling.how == POOLER:  # loading a model has turned it into `first` and a head
+            problem, expected = "it is read from a model's weights", "a model that is loaded with it"
+            raise InputError(name, problem, expected, "give it where the model is named, or choose first")
         if not all(-self.num_layers - 1 <= layer <= self.num_layers for layer in pooling.layers):
             raise InputError(
                 name,
@@ -120,6 +150,8 @@ class Backbone(nn.Module):
 
     def _run(self, pack: Pack, **options: bool) -> tuple[Any, Callable[[Tensor], Tensor]]:
         """Return the model's outputs and a function that maps one of its state tensors to (T, d)."""
+        if self.causal:
+            options["use_cache"] = False  # keys and values are for writing
         if self.packed:
             positions = pack.positions + self.first_position
             outputs = self.model(input_ids=pack.ids, position_ids=positions, runs=pack.runs, **options)

@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.backbone import Backbone, is_causal
 from sentloom.encoder.device import device_for, precision_for
 from sentloom.encoder.encoder import Encoder
-from sentloom.encoder.folder_checks import CONFIG
+from sentloom.encoder.folder_checks import CONFIG, checked_config
 from sentloom.encoder.formats.registry import format_of
 from sentloom.encoder.heads import Projection, load_projection
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.model_files import inside, read_json
+from sentloom.encoder.model_files import Weights, find, inside, read_json
 from sentloom.encoder.packing import pack
-from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.pooling import LAST, POOLER, Pooling
 from sentloom.encoder.pretrained import MODEL, Staged, check_ids, load_tokenizer, load_weights, loading, staged
-from sentloom.encoder.settings import OURS, EncoderSettings, read_settings
+from sentloom.encoder.settings import MODULES, OURS, EncoderSettings, read_settings
 from sentloom.encoder.tokens import Prompts, Tokens, shared_suffix
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.errors import InputError, MissingPart, ModelError, option
 from sentloom.files import sha256
 
 LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
@@ -60,12 +60,17 @@ def load_folder(
     """
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
+    has_pooler = chosen.how == POOLER
+    chosen = Pooling("first") if has_pooler else chosen
     with quiet(), staged(folder, weighted=weighted) as stage:
+        if not pooling:
+            _refuse_unknown_pooling(folder, stage.config)
         longest = max_length or settings.max_length
         backbone = open_backbone(stage, replace(settings, pooling=chosen, max_length=longest))
         tokens = _load_tokens(stage, backbone, settings, max_length)
+        own_head = [pooler_head(stage, backbone)] if has_pooler and not settings.dense_folders else []
     _check_width(settings, backbone, folder)
-    heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
+    heads = own_head or [load_projection(inside(folder, place)) for place in settings.dense_folders]
     if not pooling:
         _check_pooling(backbone, chosen, folder)
     _check_runs(backbone, tokens, heads, folder)
@@ -79,12 +84,38 @@ def load_folder(
     }
 
 
+def _refuse_unknown_pooling(folder: Path, config: PreTrainedConfig) -> None:
+    """Refuse to average a causal model whose folder does not ask for it, as a mean is mostly of half-read sentences."""
+    if is_causal(config) and not find(folder, MODULES):
+        problem = f"this is a {config.model_type} model, in which a token sees only those before it"
+        expected = "a pooling, because the folder states none: the last token sees the whole text"
+        raise ModelError(str(folder), problem, expected, f"choose it with {option('pooling', LAST)}")
+
+
+def takes_default_pooling(folder: Path) -> bool:
+    """Whether a method may choose the pooling: the folder states none, and the model reads in both directions."""
+    return not find(folder, MODULES) and not is_causal(checked_config(folder, Weights((), {}))[1])
+
+
+def pooler_head(stage: Staged, backbone: Backbone) -> Projection:
+    """A copy of the pooler of a BERT or RoBERTa: linear, then tanh. SimCSE keeps its MLP there."""
+    dense = getattr(getattr(backbone.model, "pooler", None), "dense", None)
+    if dense is None or not any(name.endswith("pooler.dense.weight") for name in stage.weights.all_shapes):
+        problem = "it has no pooler (a linear layer and tanh after the first token)"
+        raise ModelError(str(stage.origin), problem, "a model with a pooler, such as SimCSE's", "choose pooling: first")
+    head = Projection(dense.in_features, dense.out_features, activation="tanh")
+    head.linear.load_state_dict({name: weight.clone() for name, weight in dense.state_dict().items()})
+    return head
+
+
 def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:
     tokenizer = load_tokenizer(stage)
     if not hasattr(tokenizer, "backend_tokenizer"):
         problem = f"{type(tokenizer).__name__} is a slow tokenizer, written in Python"
         raise ModelError(str(stage.origin), problem, "a tokenizer of the tokenizers library", "choose another model")
     check_ids(tokenizer, backbone.model, stage.origin)
+    if tokenizer.pad_token is None:  # many causal models have none, and what reads a saved encoder pads
+        tokenizer.pad_token = tokenizer.eos_token
     length = _length(tokenizer, backbone, settings.max_length, max_length)
     suffix = shared_suffix(settings.prompts) or ""
     with loading(stage.origin, "the tokenizer"):

@@ -1,7 +1,6 @@
-"""Packs: sentences side by side in one row, which need no padding, and what runs on them.
+"""Packs: sentences side by side in one row, which need no padding; `attention` keeps them apart.
 
-Attention stays within each sentence. On a CPU, dropout has cheap masks: torch's own draw one number per element, which
-takes a sixth of a training step.
+On a CPU, dropout has cheap masks: torch's own draw one number per element, which takes a sixth of a training step.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 WORTH_A_WORKER = 256  # tokens: smaller packs waste more than a second worker gains
-ATTENTION = "sentloom_packed"  # the name of `packed_attention` in transformers' registry
 RATES = ("dropout", "attention_dropout")
 LEVELS = 1 << 16  # a mask takes 16 random bits per element: four elements per 64-bit draw
 
@@ -103,53 +101,6 @@ def pad(states: Tensor, pack: Pack, value: float = 0) -> tuple[Tensor, Tensor]:
     lengths = torch.tensor(pack.lengths, device=states.device)
     mask = torch.arange(longest, device=states.device)[None, :] < lengths[:, None]
     return torch.cat(parts), mask
-
-
-def packed_attention(
-    module: nn.Module,
-    query: Tensor,  # (1, H, T, D), like key and value
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    runs: tuple[PackedRun, ...],
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    sliding_window: int | None = None,
-    **_: object,
-) -> tuple[Tensor, None]:
-    """Compute attention within each sentence of a pack, with the signature of transformers' AttentionInterface."""
-    if attention_mask is not None:
-        raise AssertionError("a packed row has no attention mask")
-    heads, width = query.shape[1], query.shape[3]
-    by_token = [x[0].transpose(0, 1) for x in (query, key, value)]  # (T, H, D)
-    outputs = []
-    for run, *parts in zip(runs, *(by_run(x, runs) for x in by_token), strict=True):
-        q, k, v = (x.transpose(1, 2) for x in parts)  # (count, H, L, D)
-        band = _band(run.length, sliding_window, query.device)
-        attended = _attend(q, k, v, band, dropout, scaling)
-        outputs.append(attended.transpose(1, 2).reshape(-1, heads, width))
-    return torch.cat(outputs)[None], None  # (1, T, H, D)
-
-
-def _attend(q: Tensor, k: Tensor, v: Tensor, band: Tensor | None, dropout: float, scaling: float | None) -> Tensor:
-    """Compute attention over (count, H, L, D); with dropout on a CPU, torch's own version is unfused and slower."""
-    if not dropout or q.device.type != "cpu":
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=band, dropout_p=dropout, scale=scaling)
-    scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(-2, -1)  # (count, H, L, L)
-    weights = (scores if band is None else scores.masked_fill(~band, -torch.inf)).softmax(dim=-1)
-    return (weights * dropout_mask(weights.shape, dropout).to(weights.dtype)) @ v
-
-
-def _band(length: int, sliding_window: int | None, device: torch.device) -> Tensor | None:
-    """Return the (L, L) mask of a sliding window, or None if the sentence fits into the window.
-
-    transformers passes half the window plus one: a token attends to tokens at a distance below that number.
-    """
-    if sliding_window is None or length <= sliding_window:
-        return None
-    place = torch.arange(length, device=device)
-    return (place[:, None] - place[None, :]).abs() < sliding_window
 
 
 class Dropout(nn.Dropout):

@@ -1,8 +1,9 @@
 """Pool the token states of a pack into one vector per sentence.
 
-A pooling is written as a name, optionally with layers: `mean`, `max`, `first` (alias `cls`), `decoder-first`,
-`mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states of several layers are
-averaged, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`.
+A pooling is written as a name, optionally with layers: `mean`, `max`, `first` (alias `cls`), `last` (alias
+`lasttoken`), `decoder-first`, `mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states
+of several layers are averaged, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`. `pooler` is the
+first token followed by BERT's own linear layer and tanh; when a model is loaded, it becomes `first` and a head.
 """
 
 import re
@@ -18,11 +19,14 @@ from sentloom.errors import InputError
 # Each maps a run's states (count, L, d) to (count, d).
 POOLERS: dict[str, Callable[[Tensor], Tensor]] = {
     "first": lambda states: states[:, 0],
+    "last": lambda states: states[:, -1],
     "mean": lambda states: states.mean(dim=1),
     "max": lambda states: states.amax(dim=1),
 }
+LAST = "last"  # for causal models: no other token sees the whole sentence
+POOLER = "pooler"
 DECODER_FIRST = "decoder-first"  # the decoder's state for its start token as the only input; needs a decoder
-ALIASES = {"cls": "first", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
+ALIASES = {"cls": "first", "lasttoken": "last", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,12 @@ class Pooling:
         """Parse the written form."""
         how, at, layers = ALIASES.get(text.strip(), text.strip()).partition("@")
         how = ALIASES.get(how, how)
-        wrong = how not in POOLERS if at else how not in (*POOLERS, DECODER_FIRST)
+        wrong = how not in POOLERS if at else how not in (*POOLERS, POOLER, DECODER_FIRST)
         if wrong or not re.fullmatch(r"-?\d+(,-?\d+)*", layers if at else "-1"):
             raise InputError(
                 "pooling",
                 f"{text!r} is not a pooling",
-                f"one of {', '.join([*POOLERS, DECODER_FIRST, *ALIASES])}, with layers as in mean@0,-1",
+                f"one of {', '.join([*POOLERS, POOLER, DECODER_FIRST, *ALIASES])}, with layers as in mean@0,-1",
                 "correct the name or the layers",
             )
         return cls(how, tuple(int(layer) for layer in layers.split(",")) if at else (-1,))

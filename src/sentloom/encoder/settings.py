@@ -19,8 +19,9 @@ LIMITS, THEIRS = "sentence_bert_config.json", "config_sentence_transformers.json
 ORIGINS = ("sentence_transformers.", "sentloom.")  # packages of the supported modules
 NEEDS_US = "NeedsSentloomToLoad"  # not a class: sentence-transformers prints it when it refuses the folder
 DOCUMENT_NAMES = ("document", "passage", "corpus")  # where encode_document looks for its prompt, in this order
-POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
+POOLING_MODES = {"cls": "first", "lasttoken": "last", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
+LEGACY_MODES |= {"lasttoken": "pooling_mode_lasttoken"}
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,6 @@ def _read_pooling(path: Path, config: dict[str, Any]) -> Pooling:
         unsupported.append("without the prompt")
     if len(modes) != 1 or str(modes[0]) not in POOLING_MODES or unsupported:
         named = ", ".join(map(str, [*modes, *unsupported]))[:200] or "none"
-        raise ModelError(
-            str(path), f"the pooling is {named}", "one of cls, mean, max", "load this model with sentence-transformers"
-        )
+        expected = f"one of {', '.join(POOLING_MODES)}"
+        raise ModelError(str(path), f"the pooling is {named}", expected, "load this model with sentence-transformers")
     return Pooling(POOLING_MODES[modes[0]])

@@ -29,7 +29,8 @@ class EvaluationSet:
     @property
     def metric(self) -> str:
         """Which score it is, and how it is computed."""
-        return f"{self.task.main} of {dict(self.task.settings)}" if self.task.settings else self.task.main
+        settings = self.task.settings.recorded()
+        return f"{self.task.main} of {settings}" if settings else self.task.main
 
     def under(self, seed: int) -> "EvaluationSet":
         """The set under a seed of the plan, which matters if the model is fine-tuned on it."""

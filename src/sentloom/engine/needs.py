@@ -14,7 +14,7 @@ from sentloom.engine.stages import BASE
 from sentloom.engine.stages.train import stated_pooling
 from sentloom.errors import MissingPart, Problem, RecipeError
 from sentloom.evaluation.models import encoder_of, named_model
-from sentloom.evaluation.set_source import NO_COPY, SetSource
+from sentloom.evaluation.set_source import NoCopy, SetSource
 from sentloom.evaluation.suites import OWN, find_task, is_set, split_score
 from sentloom.files import at_its_name, home_expanded
 from sentloom.writing.endpoint import is_endpoint
@@ -119,9 +119,9 @@ def _cached(kind: str, repository: str) -> bool:
 def _at_hand(name: str) -> bool:
     try:
         find_task(name, SetSource(checked=False))
-    except MissingPart as error:
-        if error.problem == NO_COPY:
-            raise
+    except NoCopy:
+        raise
+    except MissingPart:
         return False
     return True
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from sentloom.encoder.tokens import Prompt, Prompts
-from sentloom.engine.schema import Evaluate, Quoted, Select, one_of, show
+from sentloom.engine.schema import Domain, Evaluate, Quoted, Select, one_of, show
 from sentloom.engine.stages import PREVIOUS, Stage, Train
 from sentloom.errors import InputError
 
@@ -49,6 +49,8 @@ class Plan:
     max_length: int | None = None
     trackers: tuple[str, ...] = ()
     published: Mapping[str, float] = field(default_factory=dict)
+    published_deviation: Mapping[str, float] = field(default_factory=dict)
+    domains: Mapping[str, Domain] = field(default_factory=dict)
     title: str | None = None
     places: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)  # where a path was written
     variables: Mapping[str, str] = field(default_factory=dict, compare=False)  # a path -> the variable in it
@@ -128,6 +130,8 @@ def to_yaml(plan: Plan) -> str:
         "seeds": list(plan.seeds),
         "trackers": list(plan.trackers),
         "published": dict(plan.published),
+        "published_deviation": dict(plan.published_deviation),
+        "domains": {name: domain.model_dump(mode="json") for name, domain in plan.domains.items()},
     }
     return yaml.dump(written, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 

@@ -122,6 +122,13 @@ class Quoted(Strict):
     why: Text
 
 
+class Domain(Strict):
+    """Sentences of a domain, and the sets of it: a row that adapts is trained for each domain."""
+
+    data: Text
+    sets: Annotated[tuple[Text, ...], AfterValidator(at_least_one)]
+
+
 class Top(Strict):
     """The keys of a recipe, except stages and variants."""
 
@@ -136,7 +143,9 @@ class Top(Strict):
     seeds: Annotated[tuple[Seed, ...], AfterValidator(at_least_one), AfterValidator(_distinct)] = (1,)
     trackers: Annotated[tuple[Literal["tensorboard", "wandb"], ...], AfterValidator(_distinct)] = ()
     published: dict[str, float] = Field(default_factory=dict)
+    published_deviation: dict[str, float] = Field(default_factory=dict)  # over seeds, of those scores
     quoted: dict[Text, Quoted] = Field(default_factory=dict)  # rows of the table that cannot be run, by name
+    domains: dict[Text, Domain] = Field(default_factory=dict)
     needs: dict[Text, Text] = Field(default_factory=dict)  # where the value of an environment variable comes from
 
 

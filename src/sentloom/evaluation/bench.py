@@ -161,7 +161,7 @@ def distinct(texts: Mapping[Role, Sequence[str]]) -> list[str]:
 
 def score_file(folder: Path, model: str, task: Task) -> Path:
     """Return the file of a task's scores for the model with this fingerprint, named by all that they depend on."""
-    depends = json.dumps([SCORING, model, task.name, task.sha256, dict(task.settings)], sort_keys=True)
+    depends = json.dumps([SCORING, model, task.name, task.sha256, task.settings.recorded()], sort_keys=True)
     return folder / f"{hashlib.sha256(depends.encode()).hexdigest()}.safetensors"
 
 

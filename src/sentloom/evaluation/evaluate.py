@@ -16,7 +16,7 @@ from sentloom.evaluation.models import check_model, open_model
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
 from sentloom.evaluation.set_source import SetSource
 from sentloom.evaluation.suites import SUITES, LoadedSuite, load_suites
-from sentloom.evaluation.task import UNLIKE, Task, signed_note
+from sentloom.evaluation.task import UNLIKE, Kind, Task, signed_note
 from sentloom.files import cache_folder
 from sentloom.search.vectors import VectorCache
 
@@ -228,7 +228,7 @@ def _is_sts(task: Task) -> bool:
     """Whether a task is a set of the suite sts; SentGLUE's STS-B, which has a classifier, is not."""
     sts = SUITES["sts"]
     has_name = task.name in (*sts.sets, *sts.parts)
-    return has_name and task.main == "spearman" and task.settings.get("task") == "correlation"
+    return has_name and task.main == "spearman" and task.settings.task is Kind.CORRELATION
 
 
 def _with_main(task: Task, main: str) -> Task:

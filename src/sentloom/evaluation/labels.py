@@ -12,7 +12,7 @@ from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.pairs import clusters_of
 from sentloom.evaluation.retrieval import TIE
 from sentloom.evaluation.set_source import Rows, joint_sha256
-from sentloom.evaluation.task import Lookup, Score, Scores, Task
+from sentloom.evaluation.task import Kind, Lookup, Score, Scores, Task, TaskSettings
 from sentloom.search.nearest import BLOCKS
 from sentloom.search.vectors import normalised
 
@@ -36,7 +36,7 @@ def classification_task(name: str, rows: Rows, probe: Mapping[str, Any]) -> Task
         items = cross_validated(lookup(rows["text"]), rows["label"], _options(probe))
         return {"accuracy": Score("accuracy", items, clusters=clusters_of(rows))}
 
-    settings = {"task": "classification", "probe": asdict(_options(probe))}
+    settings = TaskSettings(Kind.CLASSIFICATION, probe=asdict(_options(probe)))
     items = tuple(_items(rows))
     return Task(name, "accuracy", {"symmetric": rows["text"]}, score, rows.source, rows.sha256, settings, items=items)
 
@@ -56,7 +56,7 @@ def neighbour_task(name: str, rows: Rows, known: Rows) -> Task:
         lambda lookup: neighbour_scores(lookup, rows, known),
         rows.source,
         joint_sha256(rows, known),
-        {"task": "neighbours"},
+        TaskSettings(Kind.NEIGHBOURS),
         items=items,
         known=known,
     )
@@ -72,7 +72,7 @@ def probe_task(name: str, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> 
     trained, chosen_on = _divided(known["label"])
     if not _answerable(rows, known).any() or not len(chosen_on) or not 2 <= labels <= MOST_LABELS:
         return None
-    settings = {"task": "probe", "probe": asdict(_options(probe)), "trained": len(trained), "labels": labels}
+    settings = TaskSettings(Kind.PROBE, probe=asdict(_options(probe)), trained=len(trained), labels=labels)
     return Task(
         name,
         "probe",

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
-from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.locate import READ_ONLY, is_model, locate
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Model
 from sentloom.plugins import offered
@@ -38,7 +38,12 @@ def _parsers() -> tuple[Callable[[str], NamedModel | None], ...]:
 
 
 def named_model(name: str) -> NamedModel | None:
-    """A model that is no encoder; None if the name is that of an encoder."""
+    """A model that is no encoder; None if the name is that of an encoder.
+
+    No package is asked about `embedded` and model folders, so that a fit of one imports no lab.
+    """
+    if name == "embedded" or is_model(name):
+        return None
     return next((model for parse in _parsers() if (model := parse(name)) is not None), None)
 
 

@@ -9,7 +9,7 @@ from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, is_constant
 from sentloom.evaluation.set_source import Rows
-from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
+from sentloom.evaluation.task import CLUSTER, Kind, Lookup, Score, Scores, Task, TaskSettings
 
 Roles = tuple[Role, Role]  # of the first and the second sentence
 SYMMETRIC: Roles = ("symmetric", "symmetric")
@@ -39,7 +39,7 @@ def correlation_task(
             for label, correlation in _correlations(metric, items, groups, each_group, clusters_of(rows)).items()
         }
 
-    return _task(name, main, rows, score, kind="correlation", notes=notes)
+    return _task(name, main, rows, score, kind=Kind.CORRELATION, notes=notes)
 
 
 def detection_task(name: str, rows: Rows) -> Task:
@@ -49,7 +49,7 @@ def detection_task(name: str, rows: Rows) -> Task:
     def score(items: Numbers) -> Scores:
         return {"average-precision": Score("average-precision", items, clusters=clusters_of(rows))}
 
-    return _task(name, "average-precision", rows, score, kind="detection")
+    return _task(name, "average-precision", rows, score, kind=Kind.DETECTION)
 
 
 def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Roles = SYMMETRIC) -> Task:
@@ -76,7 +76,7 @@ def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Role
         }
         return {metric: Score("mean", np.array(column), clusters=clusters) for metric, column in values.items()}
 
-    return _task(name, "map", rows, score, roles=roles, kind="ranking", notes=notes)
+    return _task(name, "map", rows, score, roles=roles, kind=Kind.RANKING, notes=notes)
 
 
 def clusters_of(rows: Rows) -> npt.NDArray[np.int64] | None:
@@ -106,7 +106,7 @@ def _task(
     score: Callable[[Numbers], Scores],
     *,
     roles: Roles = SYMMETRIC,
-    kind: str,
+    kind: Kind,
     notes: tuple[str, ...] = (),
 ) -> Task:
     """Build a task whose items (n, 2) are the cosine and the gold score of each pair."""
@@ -118,7 +118,7 @@ def _task(
         left, right = lookup(rows["sentence1"], roles[0]), lookup(rows["sentence2"], roles[1])
         return score(np.column_stack([cosine_of_pairs(left, right), np.asarray(rows["score"], np.float64)]))
 
-    return Task(name, main, texts, score_vectors, rows.source, rows.sha256, {"task": kind}, (*rows.notes, *notes))
+    return Task(name, main, texts, score_vectors, rows.source, rows.sha256, TaskSettings(kind), (*rows.notes, *notes))
 
 
 def _correlations(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sentloom.evaluation.bench import Memory, Model, vectors_of
 from sentloom.evaluation.retrieval import MAIN, SearchSet, ranked_relevant, search_scores
-from sentloom.evaluation.significance import LEAST_CLUSTERS, Comparison, compare_averages
+from sentloom.evaluation.significance import Comparison, are_enough, compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.search.cross_encoder import PairScores
 from sentloom.search.nearest import top_k
@@ -39,7 +39,7 @@ class Reranking:
     @property
     def better(self) -> bool:
         """Whether the cross-encoder is shown to rank better: the whole interval is above 0, from enough clusters."""
-        return self.comparison.low > 0 and self.comparison.clusters >= LEAST_CLUSTERS
+        return self.comparison.low > 0 and are_enough(self.comparison.clusters)
 
     def __str__(self) -> str:
         gain, queries = self.comparison, len(self.before.items)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sentloom.evaluation.significance import (
-    LEAST_CLUSTERS,
     LEVEL,
+    are_enough,
     average_interval,
     compare_averages,
     joint_level,
@@ -107,7 +107,7 @@ def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) ->
                 },
                 task.source,
                 task.sha256,
-                task.settings,
+                task.settings.recorded(),
                 (*task.notes, *_constant(task.main, scores)),
             )
         )
@@ -141,7 +141,7 @@ def _compared(cell: Cell, scores: Sequence[Score], first: Sequence[Score], weigh
     """Add p and, if there are enough clusters for one, the interval of the difference."""
     comparison = compare_averages(scores, first, weights, cell.level)
     cell = replace(cell, p=comparison.p)
-    if comparison.effective < LEAST_CLUSTERS or not np.isfinite(comparison.low):
+    if not are_enough(comparison.effective) or not np.isfinite(comparison.low):
         return cell
     return replace(cell, difference_low=comparison.low, difference_high=comparison.high)
 

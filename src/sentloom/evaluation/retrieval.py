@@ -17,7 +17,7 @@ from sentloom.data.hygiene.near_duplicates import connect
 from sentloom.evaluation.metrics import Numbers, Ranks, mean_average_precision, mrr_at, ndcg_at, recall_at
 from sentloom.evaluation.pairs import clusters_of
 from sentloom.evaluation.set_source import Rows, joint_sha256
-from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
+from sentloom.evaluation.task import CLUSTER, Kind, Lookup, Score, Scores, Task, TaskSettings
 from sentloom.search.nearest import BLOCKS, cosine_blocks
 from sentloom.search.vectors import normalised
 
@@ -91,7 +91,7 @@ def search_task(name: str, searched: SearchSet, source: str) -> Task:
         score,
         source,
         searched.sha256,
-        {"task": "search", "k": K},
+        TaskSettings(Kind.SEARCH, K),
         items=tuple(_shown(searched)),
         searched=searched,
     )
@@ -140,7 +140,7 @@ def translation_task(
         score,
         rows.source,
         joint_sha256(rows, known),
-        {"task": "translation"},
+        TaskSettings(Kind.TRANSLATION),
         rows.notes,
         tuple(zip(rows["source"], rows["target"], strict=True)),
     )

@@ -23,8 +23,11 @@ from sentloom.errors import InputError, MissingPart, option
 from sentloom.evaluation.task import NOT_COMPARABLE
 
 SUFFIXES = (".tsv", ".tsv.gz")
-NO_COPY = "there is no copy on the hub at a pinned revision"
 SLIPS = 0.01  # the share of labels that may differ from the published counts
+
+
+class NoCopy(MissingPart):
+    """A set that the hub does not have: only a data folder can."""
 
 
 class UnlikePublished(InputError):
@@ -94,7 +97,11 @@ def read_rows(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str
     """Read a part like `read_part`, without checking it."""
     source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
     if not source:
-        raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", f"give a data folder: {option('data', 'DIR')}")
+        problem, fix = (
+            "there is no copy on the hub at a pinned revision",
+            f"give a data folder: {option('data', 'DIR')}",
+        )
+        raise NoCopy(part.name, problem, f"a file {_wanted(part)}", fix)
     sources = [source] if origin.folder is not None else _splits(source)
     try:
         data = [read(split, shape=shape, keep=keep) for split in sources]

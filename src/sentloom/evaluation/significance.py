@@ -20,7 +20,7 @@ from sentloom.evaluation.metrics import CORRELATIONS
 from sentloom.evaluation.task import Score
 
 MOST_SKEWNESS = 0.3  # that is corrected for: the correction is an expansion, and explodes beyond
-LEAST_CLUSTERS = 20  # coverage is claimed from this effective number of clusters up
+LEAST_CLUSTERS = 20  # see `are_enough`
 LEVEL = 0.95  # of intervals and tests, unless another is given
 LEAST_P = 0.001  # smaller ones are printed as "p < 0.001"
 CORRELATION = 0.8  # of a base and a tuned model over clusters; docs/statistics.md has what was measured
@@ -134,6 +134,11 @@ def _least_gain(base: Sequence[Score], quantiles: float) -> float:
     values = MEANS[first.metric](first.items)
     hits = bool(np.isin(values, (0.0, 1.0)).all()) and first.value < 100
     return 100 * quantiles**2 / (len(values) + quantiles**2) if hits else 0.0
+
+
+def are_enough(clusters: float) -> bool:
+    """Whether coverage is claimed for this effective number of clusters: with fewer, no difference is."""
+    return clusters >= LEAST_CLUSTERS
 
 
 def corrected_level(uses: int, level: float = LEVEL) -> float:

@@ -15,11 +15,11 @@ from sentloom.data.in_memory import Data
 from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.evaluation.set_source import SetSource, UnlikePublished
 from sentloom.evaluation.task import Average, Suite, Task
-from sentloom.evaluation.user_tasks import QUESTION, data_task, own_task
+from sentloom.evaluation.user_tasks import QUESTION, TaskKind, data_task, own_task
 from sentloom.plugins import Registry
 
 SUITES: Mapping[str, Suite] = Registry[Suite]("sentloom.suites")
-OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
+OWN = re.compile(rf"(?P<kind>{'|'.join(TaskKind)}):(?P<file>.+)")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _numbered(loaded: Sequence[LoadedSuite], sources: Sequence[Data]) -> list[Lo
 def find_task(name: str, origin: SetSource) -> Task:
     """Find one task by name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
-        return own_task(own["kind"], own["file"], origin)
+        return own_task(TaskKind(own["kind"]), own["file"], origin)
     if published := _published(name):
         suite, part = published
         return suite.load(part, origin)

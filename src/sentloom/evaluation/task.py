@@ -1,7 +1,8 @@
 """Tasks: the sentences they need, and how vectors become scores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -62,6 +63,44 @@ class Score:
 Scores = Mapping[str, Score]
 
 
+class Kind(StrEnum):
+    """What the items of a task ask."""
+
+    SEARCH = "search"  # which documents answer a query
+    TRIPLETS = "triplets"  # whether the positive is nearer than the negatives
+    TRANSLATION = "translation"  # which sentence says the same in the other language
+    CORRELATION = "correlation"  # how similar two sentences are
+    DETECTION = "detection"  # whether two sentences belong together
+    RANKING = "ranking"  # which candidates of a question are right
+    CLASSIFICATION = "classification"  # which label a text has, by a probe of the rows themselves
+    NEIGHBOURS = "neighbours"  # which label a text has, by its nearest known row
+    PROBE = "probe"  # which label a text has, by a probe of known rows
+    FINDING = "finding"  # which text a view of it is from
+    GEOMETRY = "geometry"  # how vectors are spread
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """Which protocol a task follows, and what scores depend on besides its content."""
+
+    task: Kind | None = None  # None: one that only a suite knows
+    k: int | None = None  # documents that the main score looks at
+    items: int | None = None  # that it asks, where `Task.items` does not show them
+    documents: int | None = None  # that are searched
+    of_documents: int | None = None  # that there are; more than are searched if these are a sample
+    probe: Mapping[str, Any] = field(default_factory=dict)  # the options of a probe, which is trained for every score
+    trained: int | None = None  # rows that a probe learns from
+    labels: int | None = None  # that it tells apart
+    negatives: str = ""  # the hash of rows with negatives of their own, which are scored as well
+    seed: int | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)  # of a suite: recorded, and never read
+
+    def recorded(self) -> dict[str, Any]:
+        """What is set, for cache keys and results."""
+        own = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "others"}
+        return {**{name: value for name, value in own.items() if value not in (None, "", {})}, **self.others}
+
+
 @dataclass(frozen=True)
 class Task:
     """One set under one protocol. Besides the vectors, scores depend only on `settings` and `sha256`."""
@@ -72,7 +111,7 @@ class Task:
     score: Callable[..., Scores]  # of a Lookup; with a `seed`, of the model itself and the seed
     source: str = ""
     sha256: str = ""  # of the content, independent of the file format
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: TaskSettings = field(default_factory=TaskSettings)
     notes: tuple[str, ...] = ()
     items: tuple[tuple[str, str], ...] = ()  # what each item asks and what is expected, if examples can be shown
     searched: "SearchSet | None" = None  # of a search task
@@ -84,9 +123,16 @@ class Task:
         """Whether scores on it may be put beside published ones."""
         return not any(NOT_COMPARABLE in note for note in self.notes)
 
+    @property
+    def item_count(self) -> int:
+        """How many items it asks, as far as that is known before it is scored."""
+        if self.settings.task is Kind.CORRELATION:
+            return len(self.texts["symmetric"]) // 2  # pairs
+        return len(self.items) if self.settings.items is None else self.settings.items
+
     def under(self, seed: int) -> "Task":
         """The same task, fine-tuned with another seed."""
-        return replace(self, seed=seed, settings={**self.settings, "seed": seed})
+        return replace(self, seed=seed, settings=replace(self.settings, seed=seed))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import chain
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -17,10 +18,18 @@ from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.evaluation.pairs import SEARCH, clusters_of, correlation_task, detection_task, is_binary, ranking_task
 from sentloom.evaluation.retrieval import GRADE, search_set, search_task, translation_task
 from sentloom.evaluation.set_source import Rows, SetSource
-from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
+from sentloom.evaluation.task import CLUSTER, Kind, Lookup, Score, Scores, Task, TaskSettings
 
 Options = Mapping[str, Any] | None  # of a probe
 QUESTION = "qid"  # the column that identifies questions, if there is one; otherwise the question's text does
+
+
+class TaskKind(StrEnum):
+    """What a user may ask of a file instead of what its shape suggests."""
+
+    RETRIEVAL = "retrieval"
+    PAIRS = "pairs"
+    CLASSIFICATION = "classification"
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class Corpus:
     texts: tuple[str, ...] = ()  # more documents
 
 
-def own_task(kind: str | None, file: str, origin: SetSource) -> Task:
+def own_task(kind: TaskKind | None, file: str, origin: SetSource) -> Task:
     """Build the task of a file by kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
     data = open_data(file, keep=(QUESTION,))
     data = origin.clustered(data) if origin.clustered else data
@@ -40,13 +49,13 @@ def own_task(kind: str | None, file: str, origin: SetSource) -> Task:
 
 
 def data_task(
-    kind: str | None, name: str, file: str, data: Dataset, probe: Options, corpus: Corpus | None = None
+    kind: TaskKind | None, name: str, file: str, data: Dataset, probe: Options, corpus: Corpus | None = None
 ) -> Task:
     """Build the task of a data set. Labelled texts are found by a `probe` if there are no known rows."""
     refuse_unscored(kind, file, data)
     corpus = corpus or Corpus()
     known = _rows(corpus.known, file) if corpus.known else None
-    return MAKERS[kind, data.shape](name, _rows([data], file), probe, known, corpus.texts)
+    return _makers(kind)[data.shape](name, _rows([data], file), probe, known, corpus.texts)
 
 
 def known_labels_task(name: str, data: Dataset, probe: Mapping[str, Any], corpus: Corpus) -> Task | None:
@@ -54,10 +63,10 @@ def known_labels_task(name: str, data: Dataset, probe: Mapping[str, Any], corpus
     return probe_task(name, _rows([data], name), _rows(corpus.known, name), probe)
 
 
-def refuse_unscored(kind: str | None, file: str, data: Dataset) -> None:
+def refuse_unscored(kind: TaskKind | None, file: str, data: Dataset) -> None:
     """Refuse data of a shape that nothing can be scored on."""
-    if (kind, data.shape) not in MAKERS:
-        fitting = [str(shape) for asked, shape in MAKERS if asked == kind]
+    if data.shape not in (makers := _makers(kind)):
+        fitting = [str(shape) for shape in makers]
         problem = f"{data.shape} cannot be scored" + (f" as {kind}" if kind else "")
         fix = "give another file or kind; `sentloom check` shows what a file contains"
         raise InputError(file, problem, " or ".join(fitting), fix)
@@ -84,7 +93,7 @@ def triplet_task(name: str, rows: Rows) -> Task:
 
     texts: dict[Role, Sequence[str]] = {"query": anchors, "document": [*positives, *negatives]}
     items = tuple(zip(anchors, positives, strict=True))
-    return Task(name, "accuracy", texts, score, rows.source, rows.sha256, {"task": "triplets"}, items=items)
+    return Task(name, "accuracy", texts, score, rows.source, rows.sha256, TaskSettings(Kind.TRIPLETS), items=items)
 
 
 def _with_negatives(rows: Rows) -> Rows:
@@ -129,17 +138,38 @@ def _of_rows(make: Callable[[str, Rows], Task]) -> "Maker":
 
 
 Maker = Callable[[str, Rows, Options, Rows | None, Sequence[str]], Task]
-MAKERS: dict[tuple[str | None, Shape], Maker] = {
-    (None, Shape.SCORED_PAIRS): _of_rows(correlation_task),
-    (None, Shape.PAIRS): _search,
-    (None, Shape.TRIPLETS): _of_rows(triplet_task),
-    (None, Shape.PARALLEL): _translation,
-    (None, Shape.CLASSIFICATION): _labels,
-    ("retrieval", Shape.PAIRS): _search,
-    ("retrieval", Shape.TRIPLETS): _search,
-    ("retrieval", Shape.SCORED_PAIRS): _graded_search,
-    ("pairs", Shape.SCORED_PAIRS): _of_rows(
-        lambda name, rows: (detection_task if is_binary(rows) else correlation_task)(name, rows)
-    ),
-    ("classification", Shape.CLASSIFICATION): _labels,
+BY_KIND: dict[TaskKind, dict[Shape, Maker]] = {
+    TaskKind.RETRIEVAL: {Shape.PAIRS: _search, Shape.TRIPLETS: _search, Shape.SCORED_PAIRS: _graded_search},
+    TaskKind.PAIRS: {
+        Shape.SCORED_PAIRS: _of_rows(
+            lambda name, rows: (detection_task if is_binary(rows) else correlation_task)(name, rows)
+        )
+    },
+    TaskKind.CLASSIFICATION: {Shape.CLASSIFICATION: _labels},
 }
+
+
+def _makers(kind: TaskKind | None) -> dict[Shape, Maker]:
+    """What can be asked about each shape, of this kind or without one."""
+    if kind is not None:
+        return BY_KIND[kind]
+    return {shape: maker for shape in Shape if (maker := _own_maker(shape))}
+
+
+def _own_maker(shape: Shape) -> Maker | None:
+    """What is asked about a shape if nothing else is said; None: there is nothing to be right or wrong about."""
+    match shape:
+        case Shape.SCORED_PAIRS:
+            return _of_rows(correlation_task)
+        case Shape.PAIRS:
+            return _search
+        case Shape.TRIPLETS:
+            return _of_rows(triplet_task)
+        case Shape.PARALLEL:
+            return _translation
+        case Shape.CLASSIFICATION:
+            return _labels
+        case Shape.TEXTS | Shape.NLI:
+            return None
+        case _:
+            assert_never(shape)

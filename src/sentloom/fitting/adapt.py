@@ -17,9 +17,9 @@ from sentloom.fitting.bases import Base, Teacher, find_resources
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Request
 from sentloom.fitting.routes import Route, SkippedRoute, TrainsOn, batch_size, find_routes
+from sentloom.fitting.shapes import handler, handler_of
 from sentloom.methods.settings import Lora
 
-SEARCHED = (Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)  # a query and what it should find
 ADAPTERS = Lora(rank=16, alpha=32.0)
 # The dimensions of a head that is dropped after training would teach nothing.
 NO_HEAD: dict[str, dict[str, Any]] = {"simcse": {"head": False}, "self-guided": {"head_width": None}}
@@ -59,10 +59,11 @@ def routes_from(
 
 
 def _adaptation(base: Base, prepared: Prepared, request: Request) -> Adaptation:
-    shapes = {Shape.PAIRS, *(training_set.shape for training_set in prepared.training_sets)}  # a writer writes queries
-    labelled = [len(rows) for rows in prepared.training_rows if rows.shape is Shape.CLASSIFICATION]
+    own = (training_set.shape for training_set in prepared.training_sets)
+    shapes = dict.fromkeys([Shape.PAIRS, *own])  # a writer writes queries
+    labelled = [len(rows) for rows in prepared.training_rows if handler(rows).has_labels]
     return Adaptation(
-        searched=tuple(shape for shape in SEARCHED if shape in shapes) if base.is_asymmetric else (),
+        searched=tuple(shape for shape in shapes if handler_of(shape).has_queries) if base.is_asymmetric else (),
         dimensions=_with_whole(request.dimensions, base.encoder.dimension),
         adapters=base.is_large,
         guide=request.guide_path,
@@ -114,6 +115,6 @@ def _settings(stage: Train, learned: TrainsOn | None, adaptation: Adaptation) ->
     settings = dict[str, Any]()
     if adaptation.adapters:
         settings |= {"lora": ADAPTERS, "learning_rate": ADAPTER_RATE * stage.settings.learning_rate}
-    if adaptation.label_rows and learned and learned.shape is Shape.CLASSIFICATION:
+    if adaptation.label_rows and learned and handler_of(learned.shape).has_labels:
         settings |= {"mix": 1.0, "batch": min(stage.settings.batch, batch_size(min(adaptation.label_rows)))}
     return settings

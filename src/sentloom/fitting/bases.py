@@ -15,7 +15,7 @@ from typing import Any
 from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.inspection import count_tokens
 from sentloom.data.hygiene.languages import NAMES, language_name, recognised
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
@@ -203,7 +203,7 @@ def _languages(fit_input: FitInput) -> list[str]:
 
 
 def _teaches(fit_input: FitInput, base: Base) -> bool:
-    return fit_input.data.shape is Shape.PARALLEL and not set(base.languages).isdisjoint(fit_input.languages.values())
+    return form_of(fit_input.data.shape).translates and not set(base.languages).isdisjoint(fit_input.languages.values())
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ no better model.
 
 import datetime
 import math
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -16,14 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder import Encoder
 from sentloom.engine.plan import to_yaml
-from sentloom.errors import option
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
-from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.fitting.bases import Base, base_at, language_gap
 from sentloom.fitting.examples import shortened
 from sentloom.fitting.gate import Gate
@@ -35,6 +31,8 @@ from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import BEST, TrainedRun
 from sentloom.fitting.request import Request
 from sentloom.fitting.result import (
+    Advice,
+    AdviceKind,
     BaseSummary,
     Curve,
     FitResult,
@@ -46,7 +44,7 @@ from sentloom.fitting.result import (
     Run,
     Trail,
 )
-from sentloom.fitting.routes import SkippedRoute
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.tasks import HeldOut
 from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof
@@ -294,109 +292,71 @@ def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[st
     """A few queries, evenly from all test rows, and the texts to search in."""
     queries, documents = [], []
     for part in parts:
-        names = [name for name in COLUMNS[part.data.shape] if name not in ("negatives", "score", "label")]
-        queries += part.data.column(names[0]).to_pylist()
-        documents += part.data.column(names[-1] if part.data.shape is not Shape.SCORED_PAIRS else names[0]).to_pylist()
+        asked, shown = handler(part.data).shown_columns
+        queries += part.data.column(asked).to_pylist()
+        documents += part.data.column(shown).to_pylist()
     distinct = list(dict.fromkeys(queries))
     places = np.linspace(0, len(distinct) - 1, min(SAMPLES, len(distinct))).astype(int)
     return [distinct[place] for place in places], list(dict.fromkeys(documents))[:MOST_TEXTS]
 
 
-def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Refusal:
+    """What the advice after a refusal depends on."""
+
+    decided: Measure
+    validation_gain: float
+    folder: Path
+    label_free: bool = False
+    not_prose: bool = False
+    late: tuple[str, ...] = ()  # routes that a larger budget would have time for
+    steps: int = 0  # of the training; 0: nothing was trained for it
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What the numbers mean, and what to try next."""
+        if self.not_prose:
+            return (Advice(AdviceKind.LABEL),)
+        short = 0 < self.steps <= LEAST_STEPS and not self.decided.worse
+        return (*self._advice(), *([Advice(AdviceKind.MORE_STEPS, self.steps)] if short else []))
+
+    def _advice(self) -> Iterator[Advice]:
+        if not self.label_free or self.decided.worse or not self.decided.has_enough_clusters:
+            yield self._meaning
+        if self.decided.before >= LITTLE_LEFT:
+            yield Advice(AdviceKind.LITTLE_LEFT)
+        if self.label_free:
+            yield Advice(AdviceKind.TICK, names=(str(self.folder),))
+            yield Advice(AdviceKind.ADD_PAIRS)
+        else:
+            yield Advice(AdviceKind.IMPROVE_DATA)
+        if self.late:
+            yield Advice(AdviceKind.MORE_TIME, names=self.late)
+
+    @property
+    def _meaning(self) -> Advice:
+        if not self.decided.has_enough_clusters:
+            return Advice(AdviceKind.ADD_CLUSTERS)
+        if self.decided.worse:
+            return Advice(AdviceKind.KEEP_BASE)
+        if self.decided.better and self.validation_gain <= 0:
+            return Advice(AdviceKind.SETTLE)
+        needed = _clusters_needed(self.decided)
+        return Advice(AdviceKind.KEEP_BETTER_BASE) if needed is None else Advice(AdviceKind.ADD_ROWS, needed)
+
+
+def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[Advice, ...]:
     """What may help a fit that the gate refused."""
     stages = best.result.stages if best.result else ()
-    return advise(
+    return Refusal(
         proof.decided,
         best.run.difference or 0.0,
+        folder,
         label_free=prepared.label_free,
         not_prose=proof.not_prose,
-        skipped=plan.skipped,
-        folder=folder,
+        late=tuple(route.name for route in plan.skipped if route.for_time),
         steps=sum(stage["outcome"]["steps"] for stage in stages if "outcome" in stage),
-    )
-
-
-def advise(
-    decided: Measure,
-    validation_gain: float,
-    *,
-    label_free: bool,
-    not_prose: bool,
-    skipped: Sequence[SkippedRoute],
-    folder: Path,
-    steps: int,  # of the training; 0: nothing was trained for it
-) -> tuple[str, ...]:
-    """A few sentences: what the numbers mean, and what to try next."""
-    if not_prose:
-        return (
-            "Give labelled pairs, or name a labelled set that decides (--against): short or repetitive texts show too "
-            "little without labels. If the base does not know their language, choose one that does (--base).",
-        )
-    short = (_too_short(steps),) if 0 < steps <= LEAST_STEPS and not decided.worse else ()
-    return (*_sentences(decided, validation_gain, label_free, skipped, folder), *short)
-
-
-def _sentences(
-    decided: Measure, validation_gain: float, label_free: bool, skipped: Sequence[SkippedRoute], folder: Path
-) -> Iterator[str]:
-    if not label_free or decided.worse or decided.effective < LEAST_CLUSTERS:
-        yield _meaning(decided, validation_gain)
-    if decided.before >= LITTLE_LEFT:
-        yield f"The base already scores {decided.before:.2f} of 100 on these rows, which leaves little to gain."
-    if label_free:
-        yield tick_advice(folder)
-        yield (
-            "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
-            "answer, a title and its body) as a second file help most; labelled rows can also decide "
-            f"({option('against', 'SET')})."
-        )
-    else:
-        yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another base."
-    late = [route.name for route in skipped if route.for_time]
-    if late:
-        yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
-
-
-def tick_advice(folder: Path) -> str:
-    """That people can decide. It holds if the models disagree often enough, see `ticking.verdict`."""
-    return (
-        f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
-        "which base and model disagree, and asks which result is right."
-    )
-
-
-def _too_short(steps: int) -> str:
-    return f"Only {steps} steps were trained, which teaches little: a larger budget ({option('budget')}) may gain more."
-
-
-def _meaning(decided: Measure, validation_gain: float) -> str:
-    if decided.effective < LEAST_CLUSTERS:
-        return _too_few(decided)
-    if decided.worse:
-        return f"Training made the base worse by {-decided.difference:.2f} points: keep the base as it is."
-    if decided.better and validation_gain <= 0:
-        return (
-            "The validation rows and the test rows disagree: more rows, or a separate set (--against), would settle it."
-        )
-    needed = _clusters_needed(decided)
-    if needed is None:
-        return (
-            f"The base is at least as good ({decided.before:.2f} against {decided.after:.2f}): keep the base as it is."
-        )
-    return (
-        f"A gain of {decided.difference:+.2f} in {decided.clusters:,} test clusters may be chance; about {needed:,} "
-        "would detect it with 80% power (rows that share a text count as one cluster). A tenth of the rows "
-        "is used for testing, up to a fifth of small files; name a larger set with "
-        f"{option('against', 'SET')}."
-    )
-
-
-def _too_few(decided: Measure) -> str:
-    more = math.ceil(LEAST_CLUSTERS - decided.effective)
-    return (
-        f"Too few test clusters to show anything: at least {more} more are needed. Add rows that share no text with "
-        f"the others, at least three for each of these clusters, or name a set with {option('against', 'SET')}."
-    )
+    ).advice
 
 
 def _clusters_needed(decided: Measure) -> int | None:

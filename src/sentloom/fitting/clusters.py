@@ -19,6 +19,7 @@ from sentloom.data.hygiene.leaks import forms
 from sentloom.data.hygiene.near_duplicates import connect, leaders
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.evaluation.task import CLUSTER
+from sentloom.fitting.shapes import handler_of
 
 Keys = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -107,9 +108,9 @@ def grouping_column(shape: Shape, keys: Mapping[str, Keys]) -> str:
     Otherwise a few hundred answers to thousands of questions would be on every side, and all training rows dropped.
     """
     first, *others = [name for name in keys if name != NEGATIVES]
-    if others and shape is not Shape.NLI and len(np.unique(keys[others[0]])) < FEWER * len(np.unique(keys[first])):
-        return others[0]
-    return first
+    if not others or handler_of(shape).divided_by_first:
+        return first
+    return others[0] if len(np.unique(keys[others[0]])) < FEWER * len(np.unique(keys[first])) else first
 
 
 def distinct_keys(datas: Sequence[Dataset]) -> Keys:
@@ -209,18 +210,20 @@ class _Way:
 
     what: str
     links: Callable[[], Links]
+    by_groups: bool = False
 
 
 def _ways(rows: InputRows) -> list[_Way]:
     """From everything that connects rows to the grouping text alone."""
     texts, grouping = rows.sentences.texts, rows.sentences.columns[rows.sentences.grouping]
     ids = [_id_links(rows.data, name) for name in rows.groups]
-    ways = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]))]
+    grouped = bool(ids)
+    ways = [_Way("equal texts and groups" if ids else "equal texts", lambda: joined([texts, *ids]), grouped)]
     if len(rows.data) <= MOST_TEXTS:
         near = "equal and nearly equal texts"
-        ways.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids])))
+        ways.insert(0, _Way(f"{near}, and groups" if ids else near, lambda: joined([_near_links(rows), *ids]), grouped))
     if ids:
-        ways.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids])))
+        ways.append(_Way(f"groups and {_grouping_text(rows)}", lambda: joined([grouping, *ids]), by_groups=True))
     return [*ways, _Way(f"{_grouping_text(rows)} alone", lambda: grouping)]
 
 
@@ -288,5 +291,5 @@ def _notes(
 
 def _given_up(rows: InputRows, way: _Way) -> str:
     """The columns that the user named, or that were recognised, if they connect nothing in the end."""
-    lost = rows.groups and "groups" not in way.what
+    lost = rows.groups and not way.by_groups
     return f"; {', '.join(map(repr, rows.groups))} has no effect" if lost else ""

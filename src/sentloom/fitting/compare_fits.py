@@ -23,19 +23,11 @@ from sentloom.evaluation.task import CLUSTER
 from sentloom.files import at_its_name
 from sentloom.fitting.clusters import connecting_keys, distinct_keys, sentences, union
 from sentloom.fitting.gate import judge, record_use
-from sentloom.fitting.inputs import is_graded
 from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
+from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.texts import FEWEST_ITEMS
 from sentloom.fitting.split import Split
-from sentloom.fitting.tasks import (
-    FEWEST_ITEMS,
-    MOST_CANDIDATES,
-    SEARCHING,
-    HeldOut,
-    corpus_of,
-    held_out,
-    item_count,
-    labelled_rows,
-)
+from sentloom.fitting.tasks import MOST_CANDIDATES, HeldOut, held_out
 from sentloom.fitting.verify import Duel
 
 REPORT, SUFFIX = "report.json", ".fit"
@@ -122,7 +114,7 @@ def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut]
         left_out += len(rows) - len(test)
         split = Split(train[number][0], validation.get(number, [test[:0]])[0], test, test[:0])
         part = _part(result.sources[number - 1].name, split, corpus_texts(new, number)) if len(test) else None
-        if part and min(map(item_count, part.tasks), default=0) >= FEWEST_ITEMS:
+        if part and min((task.item_count for task in part.tasks), default=0) >= FEWEST_ITEMS:
             parts.append(part)
     labelled = [part for part in parts if part.labelled] or parts
     if not labelled:
@@ -132,12 +124,7 @@ def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut]
 
 
 def _part(name: str, split: Split, more: Sequence[str]) -> HeldOut:
-    searching = split.test.shape in SEARCHING or is_graded(split.test)
-    return held_out(
-        name,
-        split.test,
-        corpus_of(split, more, MOST_CANDIDATES) if searching else labelled_rows(split, MOST_CANDIDATES),
-    )
+    return held_out(name, split.test, handler(split.test).corpus(split, more, MOST_CANDIDATES))
 
 
 def stored_rows(folder: Path, side: str) -> dict[int, list[Dataset]]:

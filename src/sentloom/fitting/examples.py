@@ -10,17 +10,18 @@ from itertools import chain
 
 import numpy as np
 
-from sentloom.data.dataset import Dataset
-from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.tokens import Role
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.metrics import Numbers
-from sentloom.evaluation.task import Score, Scores, Task
+from sentloom.evaluation.task import Kind, Score, Scores, Task
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Threshold
+from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.classification import MOST_LABELLED
+from sentloom.fitting.shapes.handler import Matching
 from sentloom.fitting.split import Split
-from sentloom.fitting.tasks import MOST_LABELLED, HeldOut, labelled_rows
+from sentloom.fitting.tasks import HeldOut
 from sentloom.search.nearest import top_k
 
 SHOWN = 8  # gains, and as many losses
@@ -83,7 +84,7 @@ def _nearest(model: Encoder, task: Task, query: str, memory: Memory) -> str:
     if task.known:
         at = _nearest_place(model, query, task.known["text"], ("symmetric", "symmetric"), memory)
         return f"{task.known['label'][at]}: {task.known['text'][at]}"
-    if task.settings.get("task") != "search":
+    if task.settings.task is not Kind.SEARCH:
         return ""
     documents = task.texts["document"]
     return documents[_nearest_place(model, query, documents, ("query", "document"), memory)]
@@ -164,14 +165,16 @@ def nearest_matches(
 
     Labelled texts search as many training rows as in their tasks.
     """
-    matches = []
-    for part in parts:
-        split = splits.get(part.name)
-        if part.data.shape in (Shape.PAIRS, Shape.TRIPLETS):
-            matches.append(_of_pairs(encoder, part, split.dropped if split else part.data[:0], memory))
-        if part.data.shape is Shape.CLASSIFICATION and split and (rows := labelled_rows(split, most)):
-            matches.append(_of_labels(encoder, part.data, rows.known[0], memory))
-    return matches
+    matchings = (handler(part.data).matching(part, splits.get(part.name), most) for part in parts)
+    return [_nearest_of(encoder, matching, memory) for matching in matchings if matching]
+
+
+def _nearest_of(encoder: Encoder, matching: Matching, memory: Memory) -> Matches:
+    query, document = matching.roles
+    queries = vectors_of(encoder, matching.queries, query, memory)
+    numbers, cosines = top_k(queries, vectors_of(encoder, matching.documents, document, memory), 1)
+    right = [matching.is_right(number, at) for number, at in enumerate(numbers[:, 0].tolist())]
+    return Matches(cosines[:, 0].astype(np.float64), np.array(right, np.float64))
 
 
 def joined(matches: Sequence[Sequence[Matches]]) -> Matches | None:
@@ -180,23 +183,3 @@ def joined(matches: Sequence[Sequence[Matches]]) -> Matches | None:
     if not every:
         return None
     return Matches(np.concatenate([part.cosines for part in every]), np.concatenate([part.right for part in every]))
-
-
-def _of_pairs(encoder: Encoder, part: HeldOut, dropped: Dataset, memory: Memory) -> Matches:
-    """A query's nearest candidate is right if it is one of its partners, some of which may be in dropped rows."""
-    (task,) = part.tasks
-    queries, documents = task.texts["query"], task.texts["document"]
-    numbers, cosines = top_k(
-        vectors_of(encoder, queries, "query", memory), vectors_of(encoder, documents, "document", memory), 1
-    )
-    partners = {pair for data in (part.data, dropped) for pair in zip(data["anchor"], data["positive"], strict=True)}
-    right = [(query, documents[at]) in partners for query, at in zip(queries, numbers[:, 0].tolist(), strict=True)]
-    return Matches(cosines[:, 0].astype(np.float64), np.array(right, np.float64))
-
-
-def _of_labels(encoder: Encoder, held_out: Dataset, train: Dataset, memory: Memory) -> Matches:
-    """A text's nearest training row is right if it has the same label."""
-    own, others = (vectors_of(encoder, data["text"], "symmetric", memory) for data in (held_out, train))
-    numbers, cosines = top_k(own, others, 1)
-    right = np.array(train["label"], object)[numbers[:, 0]] == np.array(held_out["label"], object)
-    return Matches(cosines[:, 0].astype(np.float64), right.astype(np.float64))

@@ -39,6 +39,7 @@ from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.lengths import LEAST_STEPS, cost
 from sentloom.fitting.making import make_data
+from sentloom.fitting.panel import PANEL_TEXTS
 from sentloom.fitting.plan import FitPlan, Job, plan_inputs, read_plan
 from sentloom.fitting.planning import choosing_scores, new_plan, set_sizes, with_rounds
 from sentloom.fitting.prepare import Prepared, per_training, prepare_inputs
@@ -46,7 +47,6 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
-from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -147,8 +147,8 @@ def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:
         yield from _step_lines(plan)
     for part in prepared.searching(plan.candidates).test:
         for task in part.tasks:
-            if "of_documents" in task.settings:
-                searched, there = len(task.texts["document"]), task.settings["of_documents"]
+            if there := task.settings.of_documents:
+                searched = len(task.texts["document"])
                 sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
                 yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
     if not (job.request.recipe or job.clock.timed):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from sentloom.evaluation.significance import (
     CORRELATION,
     LEAST_CLUSTERS,
     LEVEL,
+    are_enough,
     average_interval,
     compare_averages,
     corrected_level,
@@ -32,7 +33,7 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import cache_folder, read_record, write_record
-from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
+from sentloom.fitting.result import NO_DIFFERENCE, Limit, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
 from sentloom.progress import note
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
@@ -45,8 +46,6 @@ WITHOUT_LABELS = (
 
 PROBABILITY = 0.8  # with which the smallest gain is detected
 HIGHEST = 100.0  # score
-ONLY_WORSE = "without labels no gain can be shown, only that a model is worse"
-NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
 
 FOLDER = "test-uses"  # in the cache: a file per use
 SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
@@ -82,7 +81,7 @@ def judge(
     """
     if why_not:
         return Gate(NO_DIFFERENCE, why_not)
-    if deciding.effective < LEAST_CLUSTERS:
+    if not deciding.has_enough_clusters:
         few = few_clusters(deciding.clusters, deciding.effective)
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
     if label_free and not deciding.worse:
@@ -121,7 +120,7 @@ def which_to_believe(deciding: Measure, chosen: Run, runs: int, folds: int = 0) 
         return ""
     both = f"{chosen.difference:+.2f} on {chosen_on(folds)} and {deciding.difference:+.2f} on the test rows"
     gain = "gain" if min(chosen.difference, deciding.difference) > 0 else "difference"
-    if deciding.effective < LEAST_CLUSTERS:
+    if not deciding.has_enough_clusters:
         return f"The {gain} is {both}: too few clusters to say whether the two agree."
     if _is_vetoed(deciding, chosen.difference):
         why = "Chance favoured one of the two; more rows would settle it, and until then no difference is claimed"
@@ -160,7 +159,7 @@ def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, l
     measured = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
     documents = len(task.texts["document"]) if "document" in task.texts else None
     also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
-    of_documents = task.settings.get("of_documents", documents)
+    of_documents = task.settings.of_documents or documents
     return replace(measured, documents=documents, of_documents=of_documents, also=also)
 
 
@@ -200,7 +199,7 @@ def _measure(
         level=level,
         clusters=comparison.clusters,
         effective=comparison.effective,
-        equivalent=comparison.effective >= LEAST_CLUSTERS and is_within(after, before, EQUIVALENT),
+        equivalent=are_enough(comparison.effective) and is_within(after, before, EQUIVALENT),
     )
 
 
@@ -212,35 +211,49 @@ def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory, *, labe
 
 def refuse_no_room(power: Power, where: str) -> None:
     """Stop before anything is trained, if nothing could be shown."""
-    if power.note == NO_ROOM:
+    if power.limit is Limit.HIGHEST:
         other = option("against", "SET")
         fix = f"add rows that the base gets wrong, name another set ({other}), or train anyway: {option('force', True)}"
-        raise NothingToGain(where, power.note, "", fix)
+        raise NothingToGain(where, limit_line(power.limit, power), "", fix)
 
 
 def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = False) -> Power:
     """What test rows can show, from the scores of the base alone; without labels, no gain."""
     clusters, effective = count_clusters(base), effective_clusters(base)
     gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
-    note = _why_nothing(base, gain, clusters, effective) or (ONLY_WORSE if label_free else "")
-    return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
+    limit = _limit(base, gain, effective) or (Limit.LABELS if label_free else None)
+    return Power(None if limit else gain, PROBABILITY, CORRELATION, clusters, level, effective, limit)
 
 
-def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
-    if effective < LEAST_CLUSTERS:
-        few, other = few_clusters(clusters, effective), option("against", "SET")
-        return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
+def _limit(base: Sequence[Score], gain: float | None, effective: float) -> Limit | None:
+    if not are_enough(effective):
+        return Limit.CLUSTERS
     if all(score.value >= HIGHEST for score in base):
-        return NO_ROOM
-    if gain is None:
-        return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
-    return ""
+        return Limit.HIGHEST
+    return Limit.CONSTANT if gain is None else None
+
+
+def limit_line(limit: Limit, power: Power) -> str:
+    """Why the test rows can show no gain, in words."""
+    match limit:
+        case Limit.CLUSTERS:
+            few, other = few_clusters(power.clusters, power.effective), option("against", "SET")
+            return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
+        case Limit.HIGHEST:
+            return "no gain can be shown: the base already has the highest score on every test row"
+        case Limit.CONSTANT:
+            scores = "the scores of the base do not vary on them"
+            return f"the smallest gain that the test rows can show is unknown: {scores}"
+        case Limit.LABELS:
+            return "without labels no gain can be shown, only that a model is worse"
+        case _:
+            assert_never(limit)
 
 
 def power_line(power: Power) -> str:
     """What the test rows can show, in words."""
-    if power.gain is None:
-        return power.note
+    if power.limit or power.gain is None:
+        return limit_line(power.limit or Limit.CONSTANT, power)
     rows = f"the test rows ({power.clusters:,} clusters)"
     level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
     return f"{rows} have {power.probability:.0%} power to detect a gain of {power.gain:.1f} points{level}"

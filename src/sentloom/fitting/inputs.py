@@ -12,7 +12,7 @@ import numpy as np
 from sentloom.data.columns import sampled_texts
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
-from sentloom.data.hygiene.cleaning import TWO_SIDED, CleanSettings, clean
+from sentloom.data.hygiene.cleaning import CleanSettings, clean
 from sentloom.data.hygiene.inspection import Inspection, inspect
 from sentloom.data.hygiene.languages import (
     SAMPLED,
@@ -25,18 +25,18 @@ from sentloom.data.hygiene.languages import (
 )
 from sentloom.data.inputs import find_inputs, hub_name
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
-from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
-from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
+from sentloom.data.shapes import COLUMNS, TITLE, Shape, form_of, one_label_each, squash, text_columns
 from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.fitting.clusters import sentences
+from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.nli import FEWEST_TRIPLETS
 
 if TYPE_CHECKING:
     from sentloom.fitting.request import Log, Request  # which imports PyTorch
 
 LEAST_ROWS = 60  # distinct rows: 25 of them test, and the others are enough to learn a little from
 LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
-FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would show nothing
 SHOWN_LABELS = 5
 # Columns that are read if they are there: they connect rows, or say the language of each.
 ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")
@@ -44,18 +44,6 @@ LANGUAGE_COLUMNS = ("language", "lang")
 KIND = re.compile(r"^[a-z]+:")  # what a file is scored as: retrieval:FILE
 RECIPES = (".yaml", ".yml")  # files that are no data
 SMALL = 20_000_000  # bytes of a file that is read twice, so that something is said about it at once
-TITLED = 0.5  # of the texts must have a title to be documents with titles
-PAIR_NAMES = {TITLE: "anchor", "text": "positive"}
-QUERY_NAMES, GRADE_NAMES = ("query", "question"), ("relevance", "grade")  # of columns, squashed
-NOUNS = {
-    Shape.TEXTS: "sentences",
-    Shape.PAIRS: "pairs",
-    Shape.TRIPLETS: "triplets",
-    Shape.SCORED_PAIRS: "scored pairs",
-    Shape.NLI: "NLI pairs",
-    Shape.PARALLEL: "translated sentences",
-    Shape.CLASSIFICATION: "labelled texts",
-}
 
 
 @dataclass(frozen=True)
@@ -171,11 +159,9 @@ def look(
     for source in sources:
         titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
         read = _open(source, groups, allow, titles)
-        paired = titled_pairs(read) if titles and read.shape is Shape.TEXTS else read
-        inspection, (data, report) = inspect(read), clean(paired, CleanSettings())
-        entails = data.shape is Shape.NLI and ENTAILMENT in inspection.labels
-        if as_pairs and entails and _has_few_triplets(data):
-            data = pairs_from_nli(data)
+        joined = handler(read).joined(read) if titles else read
+        inspection, (data, report) = inspect(read), clean(joined, CleanSettings())
+        data = handler(data).usable(data, inspection) if as_pairs else data
         name = source.label or source.name
         used = {other.label_column for other in sources if other.name == source.name}  # by the inputs of the same file
         data = replace(data, ignored=tuple(column for column in data.ignored if column not in used))
@@ -197,29 +183,8 @@ def _open(source: InputSource, groups: Sequence[str], allow: Allowance, titles: 
 
     groups = (*groups, *LANGUAGE_COLUMNS)
     data = open_with(groups)
-    titled = data.shape is Shape.TEXTS and TITLE in map(squash, data.ignored)
-    return open_with((*groups, TITLE)) if titles and titled else data
-
-
-def titled_pairs(data: Dataset) -> Dataset:
-    """Texts with a title as pairs of title and text; texts alone if most have none."""
-    if TITLE not in data.table.column_names:
-        return data
-    titles = [str(title).strip() for title in data.column(TITLE).to_pylist()]
-    titled = np.array([bool(title) for title in titles])
-    if titled.mean() < TITLED:
-        return data.derive(data.table.drop_columns([TITLE]), "without titles")
-    with_title = data.select(titled)
-    table = with_title.table.rename_columns([PAIR_NAMES.get(name, name) for name in with_title.table.column_names])
-    pairs = with_title.derive(table, "titles and texts as pairs", Shape.PAIRS)
-    without = {"texts without a title": int((~titled).sum())} if not titled.all() else {}
-    used = {"anchor": TITLE, "positive": data.used.get("text", "text")}
-    return replace(pairs, used=used, skipped={**data.skipped, **without})
-
-
-def is_titled(data: Dataset) -> bool:
-    """Whether pairs are titles and the texts under them, by the names of their columns."""
-    return data.shape is Shape.PAIRS and squash(data.used.get("anchor", "")) == TITLE
+    besides = [name for name in handler(data).besides if name in map(squash, data.ignored)]
+    return open_with((*groups, *besides)) if titles and besides else data
 
 
 def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[FitInput]) -> None:
@@ -231,19 +196,6 @@ def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[FitInput]) -> 
             others = dict.fromkeys(column for data in datas for column in (*data.used.values(), *data.ignored))
             problem = f"there is no column {name!r} in {' or '.join(fit_input.name for fit_input in inputs)}"
             raise InputError(option("group"), problem, f"one of {listed([*others])}", "correct the name")
-
-
-def is_graded(data: Dataset) -> bool:
-    """Whether scored pairs are queries with graded documents, by the names of their columns in the file."""
-    names = [squash(data.used.get(column, "")) for column in COLUMNS[data.shape]]
-    return data.shape is Shape.SCORED_PAIRS and names[0] in QUERY_NAMES and names[2] in GRADE_NAMES
-
-
-def _has_few_triplets(data: Dataset) -> bool:
-    try:
-        return len(triplets_from_nli(data)) < FEWEST_TRIPLETS
-    except InputError:  # none at all, for example if every premise appears in one row only
-        return True
 
 
 def _refuse_same_rows(name: str, data: Dataset, before: Sequence[FitInput]) -> None:
@@ -258,7 +210,7 @@ def _language_shares(data: Dataset, column: str) -> dict[str, float]:
 
 def refuse_too_little(fit_input: FitInput) -> None:
     """Refuse an input that nothing can be learned from or shown on."""
-    hashed, noun, count = sentences(fit_input.data), NOUNS[fit_input.data.shape], fit_input.inspection.rows
+    hashed, noun, count = sentences(fit_input.data), form_of(fit_input.data.shape).noun, fit_input.inspection.rows
     rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
     if rows < LEAST_ROWS:
         problem = f"{count:,} {noun}, {rows:,} of them different" if rows < count else f"{count:,} {noun}"
@@ -279,19 +231,9 @@ def _give_more(rows: int, count: int) -> str:
 
 def _refuse_uniform(fit_input: FitInput) -> None:
     """A single class, a single score, or no entailment says nothing about which texts belong together."""
-    labels, scores = fit_input.inspection.labels, fit_input.inspection.scores
-    if fit_input.data.shape is Shape.NLI and ENTAILMENT not in labels:
-        problem, expected = f"the labels are {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
-    elif fit_input.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
-        problem, expected = f"there is only one label, {', '.join(labels)}", "two labels or more"
-    elif fit_input.data.shape is Shape.CLASSIFICATION and max(labels.values()) < 2:
-        problem, expected = f"each of the {len(labels):,} labels occurs in one row only", "at least two rows per label"
-    elif scores is not None and scores.least == scores.most:
-        problem, expected = f"there is only one score, {scores.least:g}", "scores that differ"
-    else:
-        return
-    fix = "label more rows, or give the texts alone as a file of sentences"
-    raise InputError(fit_input.name, problem, expected, fix)
+    if lack := handler(fit_input.data).lack(fit_input.inspection):
+        fix = "label more rows, or give the texts alone as a file of sentences"
+        raise InputError(fit_input.name, lack.problem, lack.expected, fix)
 
 
 def describe_input(fit_input: FitInput) -> list[str]:
@@ -299,31 +241,32 @@ def describe_input(fit_input: FitInput) -> list[str]:
     inspection, data = fit_input.inspection, fit_input.data
     lines = [", ".join([_main_facts(fit_input), _median(inspection), _repeated(inspection)])]
     if len(data) < inspection.rows and not _is_entailments(fit_input):
-        twins = " and rows whose two sides are the same text" if data.shape in TWO_SIDED else ""
+        twins = " and rows whose two sides are the same text" if form_of(data.shape).is_two_sided else ""
         lines.append(f"{len(data):,} rows are used, without repeated rows{twins}")
     return [*lines, *_notes(fit_input)]
 
 
 def _main_facts(fit_input: FitInput) -> str:
-    head = f"{fit_input.name}: {fit_input.inspection.rows:,} {NOUNS[fit_input.data.shape]}{_columns(fit_input.data)}"
-    return f"{head}, {_languages(fit_input)}"
+    count, noun = fit_input.inspection.rows, form_of(fit_input.data.shape).noun
+    return f"{fit_input.name}: {count:,} {noun}{_columns(fit_input.data)}, {_languages(fit_input)}"
 
 
 def _is_entailments(fit_input: FitInput) -> bool:
     """Whether NLI data was reduced to its entailments; the other rows are reported as skipped."""
-    return bool(fit_input.inspection.labels) and fit_input.data.shape is Shape.PAIRS
+    return bool(fit_input.inspection.labels) and not form_of(fit_input.data.shape).is_judged
 
 
 def _columns(data: Dataset) -> str:
     """The names of the columns in the file, where they say anything."""
-    return f" ({', '.join(data.used.values())})" if data.shape is not Shape.TEXTS and data.used else ""
+    return f" ({', '.join(data.used.values())})" if len(COLUMNS[data.shape]) > 1 and data.used else ""
 
 
 def _languages(fit_input: FitInput) -> str:
     """The language of the columns, such as "English and German"; for mixed languages their shares."""
     if any(recognised(shares) and main_language(shares) is None for shares in fit_input.column_shares.values()):
-        named = shares_in_words(fit_input.shares)
-        return f"mixed languages: {named}" if "," in named else f"mostly {named}"
+        shares, named = fit_input.shares, shares_in_words(fit_input.shares)
+        mixed = len(shares) > 1 and recognised(shares) and main_language(shares) is None
+        return f"mixed languages: {named}" if mixed else f"mostly {named}"
     known = dict.fromkeys(code for code in fit_input.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from sentloom.data.dataset import Dataset
-from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut
@@ -25,16 +24,16 @@ from sentloom.evaluation.jackknife import MEANS
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import Integers, apart_from, connecting_keys, with_clusters
 from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
-from sentloom.fitting.inputs import FitInput, is_graded, read_inputs, sources_of
+from sentloom.fitting.inputs import FitInput, read_inputs, sources_of
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import RowCounts, chosen_on
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.searching import all_candidates
 from sentloom.fitting.split import Split, fewest_clusters, split_inputs
 from sentloom.fitting.tasks import (
-    SEARCHING,
     Candidates,
     HeldOut,
-    candidate_texts,
     held_out_part,
     held_out_tasks,
     read_corpus,
@@ -45,7 +44,6 @@ from sentloom.fitting.training_sets import (
     language_parts,
     training_file,
     training_form,
-    training_parts,
     training_rows,
     without_languages,
     write_held_out,
@@ -74,7 +72,7 @@ class Fold:
         """The same fold, with tasks that search at most `most` candidates. Raw text does not choose among routes."""
         parts = list[HeldOut]()
         for fit_input, split in zip(inputs, self.splits, strict=True):
-            if fit_input.data.shape is not Shape.TEXTS and len(split.validation):
+            if handler(fit_input.data).labelled and len(split.validation):
                 with suppress(InputError):  # so few rows may have a single label; the other folds have more
                     parts.append(held_out_part(fit_input.name, split, "validation", more, most))
         return replace(self, parts=tuple(parts))
@@ -132,8 +130,9 @@ class Prepared:
     @property
     def candidates(self) -> list[str]:
         """All texts that held-out queries may search."""
-        searched = [split for split in self.splits if split.train.shape in SEARCHING or is_graded(split.train)]
-        return list(dict.fromkeys(chain(*(candidate_texts(split, self.more) for split in searched))))
+        own = [(handler(split.train), split) for split in self.splits]
+        searched = (all_candidates(shape, split, self.more) for shape, split in own if shape.searches)
+        return list(dict.fromkeys(chain(*searched)))
 
     @property
     def texts(self) -> list[str]:
@@ -226,7 +225,8 @@ def _fold(
     for at, (split, own, held_out) in enumerate(zip(splits, numbers, asked, strict=True), 1):
         rest = apart_from(split.train.select(own != number), keys)
         fold_splits.append(Split(rest, held_out, split.test, split.dropped))
-        for rows in training_parts(form(rest)):
+        trained = form(rest)
+        for rows in handler(trained).training_parts(trained):
             path = training_file(folder / f"fold-{number + 1}", at, rows)
             write(rows, path)
             files[str(training_file(folder, at, rows).resolve())] = str(path.resolve())

@@ -9,15 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from sentloom.errors import InputError
-from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL
+from sentloom.evaluation.significance import LEVEL, are_enough
 from sentloom.files import new_file
 from sentloom.terminal import json_text
 
-SCHEMA = 3  # of report.json (docs/report.md); raised when a field changes its meaning or goes
+SCHEMA = 4  # of report.json (docs/report.md); raised when a field changes its meaning or goes
 Part = Literal["deciding", "general", "watched"]
 Verdict = Literal["better", "no difference shown", "worse"]
 NO_DIFFERENCE: Verdict = "no difference shown"
@@ -82,22 +83,36 @@ class Measure(Difference):
     also: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # other scores of the task: before, after
 
     @property
+    def has_enough_clusters(self) -> bool:
+        """Whether the interval can show anything."""
+        return are_enough(self.effective)
+
+    @property
     def finding(self) -> Verdict:
         """What the interval shows; nothing with fewer clusters than intervals hold for."""
-        return super().finding if self.effective >= LEAST_CLUSTERS else NO_DIFFERENCE
+        return super().finding if self.has_enough_clusters else NO_DIFFERENCE
+
+
+class Limit(StrEnum):
+    """Why test rows can show no gain."""
+
+    CLUSTERS = "too few clusters"
+    HIGHEST = "highest score"  # of the base, on every row
+    CONSTANT = "constant scores"  # of the base, which say nothing about the spread of a gain
+    LABELS = "no labels"  # so that only a worse model can be shown
 
 
 @dataclass(frozen=True)
 class Power:
     """What the test rows can show: the smallest gain that is found with this probability."""
 
-    gain: float | None  # points; None: no gain can be shown, or nothing can be said, and `note` says why
+    gain: float | None  # points; None: no gain can be shown, or nothing can be said, because of `limit`
     probability: float
     correlation: float  # assumed, of the base and a tuned model over clusters
     clusters: int
     level: float = LEVEL  # of the interval that the verdict will have
     effective: float = 0.0  # number of clusters
-    note: str = ""
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +233,38 @@ class RouteSummary:
     name: str
     why: str
     tried: bool
+
+
+class AdviceKind(StrEnum):
+    """What may help where the gate refused."""
+
+    LABEL = "label"  # text without labels, which is no prose
+    ADD_CLUSTERS = "add clusters"
+    KEEP_BASE = "keep the base"  # training made it worse
+    KEEP_BETTER_BASE = "keep the better base"
+    SETTLE = "settle"  # validation and test rows disagree
+    ADD_ROWS = "add rows"  # about `number` clusters would show the gain
+    LITTLE_LEFT = "little left"
+    IMPROVE_DATA = "improve the data"
+    ADD_PAIRS = "add pairs"  # to raw text
+    MORE_TIME = "more time"  # for the routes in `names`
+    MORE_STEPS = "more steps"  # than `number`
+    TICK = "tick"  # the fit in the folder `names`
+    TRY_TO_TICK = "try to tick"  # there was no time to see whether there is enough to tick
+    NOTHING_TO_TICK = "nothing to tick"  # the models differ for `number` `of` queries
+    TICK_MORE = "tick more"  # up to `number` queries
+    ALL_TICKED = "all ticked"
+    PEOPLE_KEEP_BASE = "people keep the base"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What may help; `report.advice` makes a sentence of it."""
+
+    kind: AdviceKind
+    number: int = 0
+    of: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -389,7 +436,7 @@ class FitResult:
     stability: Stability | None = None  # None: labels decided, or the model is not used
     label_free: bool = False  # whether no labels of rows or sets were there to decide
     ticks: Ticks | None = None  # what people ticked, where that was given (`--labels`)
-    advice: tuple[str, ...] = ()  # what may help, where the gate refused
+    advice: tuple[Advice, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
     trails: tuple[Trail, ...] = ()
     histogram: Histogram | None = None
@@ -400,6 +447,11 @@ class FitResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, float | str] = field(default_factory=dict)  # seconds, or words
+
+    @property
+    def decided_without_labels(self) -> bool:
+        """Whether the verdict rests on label-free scores: neither labels nor people decided."""
+        return self.label_free and not (self.ticks and self.ticks.used)
 
     @property
     def parts(self) -> dict[Part, list[Measure]]:

@@ -25,13 +25,14 @@ from sentloom.engine.stages.stage import PREVIOUS
 from sentloom.errors import InputError
 from sentloom.fitting.bases import Resources
 from sentloom.fitting.inputs import InputSource
-from sentloom.fitting.training_sets import MOST_NEGATIVES, TrainingSet
+from sentloom.fitting.shapes import handler_of
+from sentloom.fitting.shapes.handler import Training
+from sentloom.fitting.shapes.nli import SETTINGS as NLI
+from sentloom.fitting.shapes.pairs import SETTINGS as PAIRS
+from sentloom.fitting.training_sets import TrainingSet
 from sentloom.writing.models import EMBEDDED_WRITER
 
 ENTRY_POINTS = "sentloom.routes"
-ORDER = (
-    *(Shape.TEXTS, Shape.PARALLEL, Shape.CLASSIFICATION, Shape.PAIRS, Shape.SCORED_PAIRS, Shape.TRIPLETS, Shape.NLI),
-)
 MOST_BEFORE = 2  # routes on raw text that are tried before one on labels
 BESIDE_LABELS = f"before labels, only the first {MOST_BEFORE} routes on raw text are tried"
 FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
@@ -47,15 +48,9 @@ TSDAE_TOKENS = 2_048  # of a step of TSDAE: each has a probability for every wor
 FEWEST_TOGETHER = 8  # rows of a step, however long they are
 # A longer round continues a shorter one where its decay began; as good as a linear schedule (docs/fit.md).
 SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5, "decay": 0.1}
-# From the same rows, batches of 32 learn more than batches of 64, as there are more steps (docs/results-fit.md).
-PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "directions": "both", "batch": 32}
-NLI: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "batch": 32}
 PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
 # The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024). Pairs without a negative are kept.
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95, "keep_all": True}
-LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
-# Three points better than 2e-5, in batches of 16 another one and a half (docs/results-fit.md).
-SCORES: dict[str, Any] = {"learning_rate": 5e-5, "batch": 16}
 
 
 def _read_stage(value: Any) -> Any:
@@ -182,7 +177,7 @@ def find_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
 
 
 def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    in_order = sorted(training_sets, key=lambda training_set: ORDER.index(training_set.shape))
+    in_order = sorted(training_sets, key=lambda training_set: handler_of(training_set.shape).place)
     by_shape = {training_set.shape: training_set for training_set in in_order}
     candidates = _without_labels(by_shape.pop(Shape.TEXTS, None), by_shape.get(Shape.PAIRS), resources)
     unlabelled = [candidate.build() for candidate in candidates if candidate.why_not is None]
@@ -190,17 +185,18 @@ def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
     labelled = list(by_shape.values())
     if not labelled:
         return unlabelled, skipped
-    main = _joined([_from_labels(training_set) for training_set in labelled])
+    main = _joined([_main(training_set) for training_set in labelled])
     routes = [main, *(_joined([first, main], why=first.why) for first in unlabelled[:MOST_BEFORE])]
     skipped += [SkippedRoute(route.name, BESIDE_LABELS) for route in unlabelled[MOST_BEFORE:]]
     routes += _alternatives(labelled, resources)
-    if labelled[-1].shape is Shape.PAIRS and resources.teacher and resources.teacher.why_not:
+    lacks_negatives = handler_of(labelled[-1].shape).lacks_negatives
+    if lacks_negatives and resources.teacher and resources.teacher.why_not:
         skipped = [*skipped, SkippedRoute(TAUGHT, resources.teacher.why_not)]
-    if labelled[-1].shape is Shape.PAIRS and labelled[-1].rows < FEWEST_NEGATIVES:
+    if lacks_negatives and labelled[-1].rows < FEWEST_NEGATIVES:
         few = f"there are {labelled[-1].rows:,} training pairs, and it needs {FEWEST_NEGATIVES}"
         skipped = [*skipped, SkippedRoute(MINED_NEGATIVES, few)]
     if len(labelled) > 1:
-        routes += [_from_labels(training_set) for training_set in labelled]
+        routes += [_main(training_set) for training_set in labelled]
     return routes, skipped
 
 
@@ -233,7 +229,7 @@ def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resource
         return _from_writer(pairs, pairs, resources) if pairs and resources.writer.named else []
     first = [
         _Candidate("spans", _no_documents(raw), lambda: _spans(raw)),
-        _Candidate("simcse", _no_dropout(resources), lambda: _simcse(raw)),
+        _Candidate("simcse", _no_dropout(resources), lambda: _main(raw)),
     ]
     last = [
         _Candidate("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
@@ -300,11 +296,6 @@ def _no_teacher(resources: Resources) -> str | None:
     return resources.teacher.why_not
 
 
-def _simcse(raw: TrainingSet) -> Route:
-    why = "pulls a sentence towards itself under another dropout mask and away from other sentences; needs only text"
-    return _route("simcse", why, raw, method="simcse", learning_rate=1e-5)
-
-
 def _self_guided(raw: TrainingSet, resources: Resources) -> Route:
     first = resources.pooling in (None, "first")
     what = "the vector of the first token" if first else "the pooled vector"
@@ -351,7 +342,8 @@ def _queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources
 def _taught_queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> Route:
     why = "the same queries; a cross-encoder, which ranks better than the base here, says how close the answers are"
     written = _written_queries(texts, pairs, resources)
-    searched = list(texts.files) if texts.shape is Shape.TEXTS and texts.rows <= MOST_TEXTS else []
+    is_raw = not handler_of(texts.shape).labelled
+    searched = list(texts.files) if is_raw and texts.rows <= MOST_TEXTS else []
     stages = _teaching(texts, [f"{PREFIX}{written.name}"], resources, corpus=searched)
     return Route(TAUGHT_QUERIES, why, (written, *stages), (TrainsOn(Shape.PAIRS, texts.rows),))
 
@@ -371,7 +363,8 @@ def _synthetic(texts: TrainingSet, resources: Resources) -> Route:
 
 def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any) -> Stage:
     """A stage that writes for texts, or for the answers of pairs, in random order: the budget decides for how many."""
-    answers = {"columns": {"text": "positive"}} if texts.shape is Shape.PAIRS else {}
+    own = handler_of(texts.shape)
+    answers = {"columns": {"text": own.searched_column}} if own.form.answers else {}
     share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
     source = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
     return stage(
@@ -379,67 +372,41 @@ def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any
     )
 
 
-def _from_labels(data: TrainingSet) -> Route:
-    """The main route of one labelled shape."""
-    match data.shape:
-        case Shape.PAIRS:
-            return _route("pairs", "each text learns to find its partner among those of the batch", data, **PAIRS)
-        case Shape.CLASSIFICATION:
-            why = "texts with the same label become neighbours, away from those with other labels"
-            return _route("labels", why, data, **LABELS)
-        case Shape.SCORED_PAIRS:
-            return _route("scores", "cosines learn the order of the scores (CoSENT)", data, method="cosent", **SCORES)
-        case Shape.TRIPLETS:
-            why = "each text learns to find its positive, with its own negative as the hardest"
-            return _route("triplets", why, data, negatives=min(data.negatives, MOST_NEGATIVES), **PAIRS)
-        case Shape.NLI:
-            why = "each premise learns to find what it entails, with its contradiction as the hardest negative"
-            return _route("nli", why, data, **NLI)
-        case _:
-            why = "a translation learns the vector that the frozen base gives its original"
-            return _route("cross-lingual", why, data, method="cross-lingual", learning_rate=2e-4)
+def _main(data: TrainingSet) -> Route:
+    """The main route of one shape."""
+    return _trained(handler_of(data.shape).main(data), data)
+
+
+def _trained(training: Training, data: TrainingSet) -> Route:
+    return _route(training.name, training.why, training.data or data, **training.settings)
 
 
 def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iterator[Route]:
     """Other routes for the last shape, because what is learned last matters most."""
     *_, last = labelled
-    before = [_from_labels(training_set) for training_set in labelled[:-1]]
-    if last.shape is Shape.PAIRS:
-        why = "the same, with the hardest wrong answer that the base finds for each pair"
-        how = {**MINED, "guide": resources.guide}
-        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **how)
-        learn = _train("mined", last, mine.name, **PAIRS)
-        mined = Route(MINED_NEGATIVES, why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
-        if last.rows >= FEWEST_NEGATIVES:
-            yield _joined([*before, mined])
-        if resources.teacher and not resources.teacher.why_not:
-            yield _joined([*before, _taught(last, resources)])
-    if last.shape is Shape.TRIPLETS:
-        why = "the same without its own negatives: with those of the batch alone, which are easier"
-        yield _joined([*before, _route("triplets as pairs", why, _as_pairs(last), negatives=0, **PAIRS)])
-    if last.shape is Shape.SCORED_PAIRS:
-        why = "the same, and angles in the complex plane learn it too (AnglE)"
-        yield _joined([*before, _route("scores with angles", why, last, method="angle", **SCORES)])
-    if last.shape is Shape.NLI:
-        why = "three classes over both vectors and their difference, as in SBERT"
-        yield _joined([*before, _route("nli classification", why, last, method="nli-classification")])
-    if last.shape is Shape.PARALLEL:
-        why = "the vector of a translation approaches that of its original, by squared error"
-        yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
+    before, own = [_main(training_set) for training_set in labelled[:-1]], handler_of(last.shape)
+    if own.lacks_negatives and last.rows >= FEWEST_NEGATIVES:
+        yield _joined([*before, _mined(last, resources)])
+    if own.lacks_negatives and resources.teacher and not resources.teacher.why_not:
+        yield _joined([*before, _taught(last, resources)])
+    for training in own.others(last):
+        yield _joined([*before, _trained(training, last)])
     if last.by_language:
         yield _joined([*before, _by_language(last)])
 
 
-def _as_pairs(data: TrainingSet) -> TrainingSet:
-    """The same rows, of which the negatives are not read."""
-    texts = 2 + min(data.negatives, MOST_NEGATIVES)
-    return replace(data, tokens=data.tokens * 2 / texts)
+def _mined(data: TrainingSet, resources: Resources) -> Route:
+    why = "the same, with the hardest wrong answer that the base finds for each pair"
+    how = {**MINED, "guide": resources.guide}
+    mine = stage("mine", name="hard-negatives", model=resources.base, data=list(data.files), **how)
+    learn = _train("mined", data, mine.name, **PAIRS)
+    return Route(MINED_NEGATIVES, why, (mine, learn), (TrainsOn(Shape.PAIRS, data.rows),))
 
 
 def _by_language(data: TrainingSet) -> Route:
     """The main route with batches of one language each: negatives are harder, and the language itself is no clue."""
     files = data.by_language
-    main = _from_labels(replace(data, files=tuple(part.file for part in files)))
+    main = _main(replace(data, files=tuple(part.file for part in files)))
     name, (learn,) = f"{main.name} by language", main.training
     batch = min(learn.settings.batch, batch_size(min(part.examples for part in files)))
     settings = learn.settings.model_copy(update={"mix": 1.0, "batch": batch})

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.near_duplicates import mix
-from sentloom.data.shapes import Shape
 from sentloom.engine.evaluation_sets import sentences_of
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
@@ -42,6 +41,7 @@ from sentloom.fitting.clusters import (
 )
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Log, Request
+from sentloom.fitting.shapes import handler_of
 
 VALIDATION_SHARE = 0.1  # of the rows
 TEST_SHARE, SMALL_TEST_SHARE = 0.1, 0.2  # of the rows; of few rows more are tested, or they would show large gains only
@@ -118,7 +118,7 @@ def fewest_clusters(request: Request) -> int:
 def split_all(inputs: Sequence[InputRows], clusters: Clusters, fewest: int = FEWEST_CLUSTERS) -> list[Split]:
     """Split several inputs: what one of them holds out, none trains on. Validation rows need `fewest` clusters."""
     datas = [rows.sentences for rows in inputs]
-    draws, labelled = cluster_draws(datas, clusters.numbers), [rows.data.shape is not Shape.TEXTS for rows in inputs]
+    draws, labelled = cluster_draws(datas, clusters.numbers), [handler_of(rows.data.shape).labelled for rows in inputs]
     needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled, fewest) else (TRAIN, VALIDATION, TEST)
     all_sides = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
     held_out = union([data.of(np.isin(side, (TEST, VALIDATION))) for data, side in zip(datas, all_sides, strict=True)])

@@ -11,35 +11,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sentloom.data.columns import only_column, sampled_texts
+from sentloom.data.columns import sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.languages import recognised, text_languages
-from sentloom.data.nli import triplets_from_nli
-from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, form_of, text_columns
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut, covering_cut
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.fitting.inputs import LANGUAGE_COLUMNS, FitInput, is_graded, is_titled
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS, FitInput
+from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.triplets import MOST_NEGATIVES
 from sentloom.fitting.split import Split
-from sentloom.writing.views.passages import neighbours
-from sentloom.writing.views.settings import Neighbours
 
 SAMPLED = 2_000  # rows whose lengths are measured
-MOST_NEGATIVES = 4  # of a row in one step; if a row has more, four are drawn at each step
 MEMORY = 4_000_000_000  # bytes for the states of a training step
 STATE = 64  # bytes of a token in training, for each unit of each layer, about
-DOCUMENTS = 0.2  # of the texts must have two passages or more for routes on passages
 FEWEST_ROWS = 10  # training rows of an input
-HIGH = 0.8  # of the way from the lowest to the highest score: such pairs mean much the same
-GRADED = ("query", "document", "relevance")  # columns of graded rows
 MOST_SEARCHED = 200_000  # texts that `sentloom search MODEL` looks in
 
 FEWEST_EXAMPLES = 200  # of a language, for batches of its own: with fewer, the same rows meet too often
@@ -82,7 +75,8 @@ class TrainingSet:
     @property
     def by_language(self) -> tuple[LanguageFile, ...]:
         """These files if batches may come from one of them: several languages, enough rows of each, no translations."""
-        several = self.shape is not Shape.PARALLEL and len({file.language for file in self.language_files} - {""}) > 1
+        languages = {file.language for file in self.language_files} - {""}
+        several = len(languages) > 1 and not form_of(self.shape).translates
         enough = all(file.examples >= FEWEST_EXAMPLES for file in self.language_files)
         return self.language_files if several and enough else ()
 
@@ -120,27 +114,7 @@ def training_rows(fit_input: FitInput, split: Split, *, as_read: bool = False) -
 
 def training_form(data: Dataset) -> Dataset:
     """Raw texts once each, scored pairs with a relevance as the pairs that are relevant; the rest stays as it is."""
-    if is_graded(data):
-        return relevant_pairs(data)
-    return texts_of(data) if data.shape is Shape.TEXTS else data
-
-
-def relevant_pairs(data: Dataset) -> Dataset:
-    """Queries and documents with a grade above 0, as pairs."""
-    return _as_pairs(data, np.asarray(data.column("score").to_numpy() > 0), "relevant documents as pairs")
-
-
-def high_pairs(data: Dataset) -> Dataset:
-    """The pairs that people scored high, without their scores."""
-    scores = data.column("score")
-    least, greatest = pc.min(scores).as_py(), pc.max(scores).as_py()
-    return _as_pairs(data, np.asarray(scores.to_numpy() >= least + HIGH * (greatest - least)), "high scores as pairs")
-
-
-def _as_pairs(data: Dataset, chosen: npt.NDArray[np.bool_], how: str) -> Dataset:
-    pairs, names = data.select(chosen), {"sentence1": "anchor", "sentence2": "positive"}
-    table = pairs.table.drop_columns(["score"])
-    return pairs.derive(table.rename_columns([names.get(name, name) for name in table.column_names]), how, Shape.PAIRS)
+    return handler(data).training_form(data)
 
 
 def write_training_sets(
@@ -157,7 +131,7 @@ def write_training_sets(
     by_shape: dict[Shape, TrainingSet] = {}
     cuts = []
     for number, (fit_input, data) in enumerate(zip(inputs, rows, strict=True), 1):
-        for part in training_parts(data):
+        for part in handler(data).training_parts(data):
             path = training_file(folder, number, part)
             write(part, path)
             training_set, cut = _training_set(part, path, fit_input.language, bases)
@@ -175,11 +149,6 @@ def training_file(folder: Path, number: int, rows: Dataset) -> Path:
     return folder / f"{number}-{rows.shape}-train.parquet"
 
 
-def training_parts(rows: Dataset) -> list[Dataset]:
-    """What is learned from the rows of an input: documents with titles are pairs, and raw text as well."""
-    return [rows, *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
-
-
 def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequence[Encoder]) -> tuple[TrainingSet, Cut]:
     """The rows in a file, as the base that needs the most tokens for a sample of them reads them."""
     columns = {name: sampled_texts(data, name, SAMPLED) for name in text_columns(data.shape)}
@@ -187,7 +156,7 @@ def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequen
     cut, mean = max((covering_cut(base, texts) for base in bases), key=lambda covered: covered[0].length)
     negatives = pc.max(pc.list_value_length(data.column("negatives"))).as_py() if "negatives" in columns else 1
     tokens = mean * (len(columns) - 1 + min(negatives, MOST_NEGATIVES) if "negatives" in columns else len(columns))
-    passages = _passages(columns["text"], len(data)) if data.shape is Shape.TEXTS else 0
+    passages = handler(data).passages(texts, len(data))
     files = (str(path.resolve()),)
     fitting = tokens_in_memory(bases[0])
     return TrainingSet(data.shape, len(data), files, language, cut.length, tokens, negatives, passages, fitting), cut
@@ -196,13 +165,6 @@ def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequen
 def tokens_in_memory(base: Encoder) -> int:
     """About how many tokens have states in training that fit into memory together."""
     return MEMORY // (STATE * base.backbone.width * base.backbone.num_layers)
-
-
-def _passages(sample: Sequence[str], rows: int) -> int:
-    """About how many pairs of neighbouring passages `rows` texts have, if enough of the sample are documents."""
-    pairs = [len(neighbours(text, Neighbours().sentences)) for text in sample]
-    documents = sum(map(bool, pairs))
-    return rows * sum(pairs) // len(pairs) if documents >= DOCUMENTS * len(pairs) else 0
 
 
 def _write_languages(parts: Sequence[LanguagePart], path: Path) -> Iterator[LanguageFile]:
@@ -225,9 +187,9 @@ def language_parts(fit_input: FitInput, rows: Dataset) -> list[LanguagePart]:
 
     Rows of other languages, and rows whose language is unknown, go with the largest one.
     """
-    if rows.shape is Shape.TEXTS:
+    examples = handler(rows).language_examples(rows)
+    if examples is None:
         return []
-    examples = triplets_from_nli(rows) if rows.shape is Shape.NLI else rows
     codes = row_languages(fit_input, examples)
     counts = Counter(filter(None, codes))
     large = [code for code, count in counts.most_common() if count >= FEWEST_EXAMPLES]
@@ -244,7 +206,7 @@ def row_languages(fit_input: FitInput, rows: Dataset, most: int = MOST_DETECTED)
     Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
     row.
     """
-    if rows.shape is Shape.PARALLEL:
+    if form_of(rows.shape).translates:
         return []
     columns = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
     if columns:
@@ -279,17 +241,9 @@ def write_held_out(number: int, split: Split, folder: Path) -> None:
     for side, data in (("validation", split.validation), ("test", split.test)):
         path = folder / f"{number}-{data.shape}-{side}.parquet"
         if len(data):
-            write(_with_graded_names(data), path)
+            write(handler(data).stored(data), path)
         else:
             path.unlink(missing_ok=True)  # of an earlier fit
-
-
-def _with_graded_names(data: Dataset) -> Dataset:
-    """Graded rows under the names by which they are recognised (`is_graded`); others as they are."""
-    if not is_graded(data):
-        return data
-    names = dict(zip(COLUMNS[data.shape], GRADED, strict=True))
-    return data.derive(data.table.rename_columns([names.get(name, name) for name in data.table.column_names]), "graded")
 
 
 def write_search_corpus(inputs: Sequence[FitInput], more: Sequence[str], path: Path) -> None:
@@ -300,9 +254,7 @@ def write_search_corpus(inputs: Sequence[FitInput], more: Sequence[str], path: P
     """
     inputs_of: dict[str, list[str]] = {text: ["0"] for text in more}
     for number, fit_input in enumerate(inputs, 1):
-        shape = fit_input.data.shape
-        answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(fit_input.data)
-        column = COLUMNS[shape][1 if answers else 0]
+        column = handler(fit_input.data).searched_column
         for text in dict.fromkeys(fit_input.data.column(column).slice(0, MOST_SEARCHED).to_pylist()):
             inputs_of.setdefault(text, []).append(str(number))
     texts, of = list(inputs_of)[:MOST_SEARCHED], [" ".join(numbers) for numbers in inputs_of.values()][:MOST_SEARCHED]

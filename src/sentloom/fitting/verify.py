@@ -17,7 +17,7 @@ from sentloom.encoder.heads import cut
 from sentloom.encoder.tokens import Prompts, Role
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores, score_tasks, vectors_of
-from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_level, effective_clusters
+from sentloom.evaluation.significance import LEVEL, are_enough, corrected_level, effective_clusters
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.examples import examples, find_threshold
 from sentloom.fitting.gate import (
@@ -31,10 +31,11 @@ from sentloom.fitting.gate import (
     record_use,
     which_to_believe,
 )
+from sentloom.fitting.panel import HALVES, is_at_chance
 from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
-from sentloom.fitting.tasks import CAUTION, HALVES, NO_LABELS, HeldOut, is_at_chance, task_labels
+from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
 from sentloom.search.vectors import Vectors
 
@@ -106,7 +107,7 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
         watched = job.if_time(TEST_ROWS, lambda: _watched(duel, prepared.deciding(prepared.test)))
         tested, measures = watched is not None, [*measures, *(watched or ())]
     general = job.if_time(GENERAL_ABILITY, lambda: duel.measured([prepared.general], "general")[0]) or []
-    warnings = [*map(general_warning, general), f"{NO_LABELS}: {CAUTION}." if label_free else None]
+    warnings = map(general_warning, general)
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     gain = trial.best.difference or 0.0
@@ -148,9 +149,9 @@ def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memor
 
 def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
     """Whether the halves of sentences have nothing to do with each other, as far as the base can tell."""
-    halves = [task for task in tasks if task.name == HALVES and task.settings["documents"] >= FEWEST_HALVES]
+    halves = [task for task in tasks if task.name == HALVES and (task.settings.documents or 0) >= FEWEST_HALVES]
     scored = zip(halves, score_tasks(base, halves, memory), strict=True)
-    return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in scored)
+    return any(is_at_chance(scores["recall@10"], task.settings.documents or 0) for task, scores in scored)
 
 
 def with_probes(duel: Duel, parts: Sequence[HeldOut], measures: Sequence[Measure], job: Job) -> tuple[Measure, ...]:
@@ -190,7 +191,7 @@ def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[st
         for code in sorted(set(codes) - {""}, key=lambda own: (-codes.count(own), own)):
             chosen = np.array([own == code for own in codes])
             old, new = (_only(scores, task.main, chosen) for scores in (before, after))
-            if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
+            if are_enough(effective_clusters([old[task.main]])):
                 language_measure = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
                 yield replace(language_measure, name=f"{task.name}, {code}")
 

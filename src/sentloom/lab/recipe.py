@@ -124,7 +124,7 @@ def with_variants(tree: Tree, faults: Faults) -> dict[str | None, Tree]:
                 tree.spot(("variants", name)), f"found {show({name: row})}", "a name with overrides: keys and values"
             )
             continue
-        forms[name] = Tree(without(common.value, "name", "published"), common.spots)
+        forms[name] = Tree(without(common.value, "name", "published", "published_deviation"), common.spots)
         for key in row or {}:
             forms[name] = _overridden(forms[name], key, tree.below(("variants", name, key)), faults)
     return forms

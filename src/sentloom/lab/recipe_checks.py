@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
-from sentloom.encoder.locate import READ_ONLY
+from sentloom.encoder.locate import HUB_NAME, READ_ONLY, is_model
 from sentloom.encoder.tokens import Prompt
 from sentloom.engine.artifacts import PREFIX, named_stage
 from sentloom.engine.building import Build
@@ -48,7 +48,10 @@ class Check:
         if top is None or stages is None:
             return None
         return Plan(
-            **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers", "published")},
+            **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers")},
+            published=top.published,
+            published_deviation=top.published_deviation,
+            domains={name: self._placed(domain, "data") for name, domain in top.domains.items()},
             name=top.name or name,
             base=top.base and self._located_base(top.base),
             prompt=self._prompt(top, stages),
@@ -150,14 +153,18 @@ class Check:
         return str(baseline.located(self._located)) if baseline else self._located(name)
 
     def _located(self, name: str) -> str:
-        """A path in the recipe's folder, otherwise in the working folder, if it exists; other names unchanged."""
+        """A path in the recipe's folder, otherwise in the working folder, if it exists; other names unchanged.
+
+        The folder of a pinned model may have its name without the revision: ./owner/name for owner/name@revision.
+        """
         if named_stage(name) is not None:
             return name
         full = VARIABLE.sub(lambda match: self.variables.get(match[1]) or match[2] or "", name)
         if full in ("embedded", *READ_ONLY):
             return full
-        places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))
-        return next((place for place in places if place), full)
+        folders = (self.folder.absolute(), Path().absolute())
+        places = (place for folder in folders if (place := _there(folder, full) or _model_there(folder, full)))
+        return next(places, full)
 
     def _add(self, keys: Keys, problem: str, expected: str) -> None:
         self.faults.add(self.tree.spot(keys), problem, expected)
@@ -224,6 +231,15 @@ def _texts_at(value: Any) -> Iterator[tuple[Keys, str]]:
         yield (), value
     elif isinstance(value, list):
         yield from (((at,), text) for at, text in enumerate(value) if isinstance(text, str))
+
+
+def _model_there(folder: Path, name: str) -> str | None:
+    """The folder of a model `owner/name@revision`, without the revision."""
+    plain, at, _ = name.partition("@")
+    try:
+        return str(folder / plain) if at and HUB_NAME.fullmatch(plain) and is_model(folder / plain) else None
+    except (OSError, ValueError):
+        return None
 
 
 def _there(folder: Path, name: str) -> str | None:

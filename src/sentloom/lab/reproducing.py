@@ -1,22 +1,27 @@
 """The tables of the papers, beside their published scores."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sentloom.api.common import silent, training_in
 from sentloom.arguments import typed
 from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.engine.needs import needs
+from sentloom.engine.rows import Changes, recipe_changes
 from sentloom.engine.runner import start_accelerator
 from sentloom.engine.schema import one_of
 from sentloom.errors import InputError, option
 from sentloom.fitting.options import as_names
 from sentloom.fitting.request import Log
+from sentloom.lab.domains import by_domain
 from sentloom.lab.recipe import find_tables, read_recipe
 from sentloom.lab.reproduction import (
     DATA_FOLDER,
+    Lack,
     Reproduction,
+    lack,
     read_reproduction,
     refuse_foreign_tables,
     run_table,
@@ -24,6 +29,7 @@ from sentloom.lab.reproduction import (
     with_earlier,
     write_reproduction,
 )
+from sentloom.lab.row_costs import RowCost, row_cost
 from sentloom.lab.tiny import tiny_recipe
 
 Scale = Literal["paper", "tiny"]
@@ -36,6 +42,7 @@ def reproduce(
     *,
     scale: Scale = "paper",
     row: str | Sequence[str] = (),
+    set: Changes = (),  # noqa: A002 - the command's name for it
     data: str | Path | None = None,
     device: Device | None = None,
     precision: Precision | None = None,
@@ -43,7 +50,8 @@ def reproduce(
 ) -> dict[str, Reproduction]:
     """Run the rows of a paper's table (`bsl/table-1`), or of all tables of a paper (`bsl`), beside published scores.
 
-    A row whose models or data are not here does not run; the result says what it lacks. `row` chooses some rows.
+    A row whose models or data are not here does not run; the result says what it lacks. One of whose sets some are
+    here is scored on these. `row` chooses some rows, `set` changes values of the recipe as for `train`.
     With the scale tiny, the same rows run on small models and a few sentences, from the folder `data` as far as it has
     them. Models, table.md and table.json go to `output/PAPER/TABLE`. The same call resumes.
 
@@ -58,28 +66,50 @@ def reproduce(
     if data_folder and not data_folder.is_dir():
         raise InputError(option("data"), f"there is no folder {data_folder}", "a folder of sets", "correct the path")
     variables = {**os.environ, DATA_FOLDER: str(data_folder)} if data_folder else os.environ
-    paths = _with_rows(find_tables(names), rows)
+    paths = with_rows(find_tables(names), rows)
     tables_run = {}
     with running_on(device, precision):
         accelerator = start_accelerator((), folder)
         log_here = log if accelerator.is_main_process else silent
         for name, path in paths.items():
             place = folder / name
-            with training_in(place, accelerator, ()):
+            changes, inputs = recipe_changes(set, path, place)
+            with training_in(place, accelerator, inputs):
                 refuse_foreign_tables(place)
                 if tiny:
-                    recipe = tiny_recipe(path, folder / "tiny", data_folder)
+                    recipe = tiny_recipe(path, folder / "tiny", data_folder, changes)
                 else:
-                    recipe = scored_in(read_recipe(path, variables=variables), data_folder)
+                    recipe = scored_in(read_recipe(path, changes, variables), data_folder)
                 only = [chosen for chosen in rows if chosen in recipe.variants]
-                tables_run[name] = run_table(recipe, place, accelerator, log_here, only=only, tiny=tiny)
+                options: dict[str, Any] = {"only": only, "tiny": tiny, "changes": changes}
+                tables_run[name] = run_table(recipe, place, accelerator, log_here, **options)
                 if accelerator.is_main_process:
                     earlier = read_reproduction(place) if rows else None
                     write_reproduction(with_earlier(tables_run[name], earlier, recipe), place)
     return tables_run
 
 
-def _with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:
+def look_ahead(
+    tables: str | Sequence[str],
+    *,
+    row: str | Sequence[str] = (),
+    set: Changes = (),  # noqa: A002
+    data: str | Path | None = None,
+) -> Iterator[tuple[RowCost, tuple[Lack, ...]]]:
+    """What each row would cost, and what is not here; nothing is downloaded or trained."""
+    rows, data_folder = as_names(row), Path(data) if data else None
+    variables = {**os.environ, DATA_FOLDER: str(data_folder)} if data_folder else os.environ
+    for name, path in with_rows(find_tables(as_names(tables)), rows).items():
+        changes, _ = recipe_changes(set, path, Path())
+        recipe = scored_in(read_recipe(path, changes, variables), data_folder)
+        for variant in recipe.variants:
+            if not rows or variant in rows:
+                whole = recipe.resolve(variant)
+                for plan in by_domain(whole).values() or [whole]:
+                    yield row_cost(plan, name, variant), tuple(lack(need, plan, recipe) for need in needs(plan))
+
+
+def with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:
     """The tables that have one of these rows; all of them if none is named."""
     if not rows:
         return dict(paths)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from accelerate import Accelerator
@@ -19,7 +20,10 @@ from sentloom.engine.needs import Need, needs
 from sentloom.engine.plan import Plan, Recipe, file_names
 from sentloom.engine.schema import Quoted
 from sentloom.errors import MissingPart, ModelError, SentloomError, TrainingStopped
+from sentloom.lab.domains import by_domain, joined
+from sentloom.lab.partial_sets import marked, missing_sets, without_sets
 from sentloom.lab.results import Row, refuse_foreign_file, run_plans, score_text, set_notes
+from sentloom.lab.row_costs import describe, row_cost
 from sentloom.markdown import plain, table
 from sentloom.report.tables import Wide, write_text
 from sentloom.terminal import json_text
@@ -48,6 +52,7 @@ class NotRun:
     published: Mapping[str, float]
     lacks: tuple[Lack, ...] = ()
     why: str = ""
+    deviation: Mapping[str, float] = field(default_factory=dict)  # of the published scores, over seeds
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Reproduction:
     not_run: Mapping[str, NotRun] = field(default_factory=dict)
     quoted: Mapping[str, Quoted] = field(default_factory=dict)
     tiny: bool = False
+    changes: tuple[str, ...] = ()  # to the recipe, KEY=VALUE: these rows are not the paper's
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -81,12 +87,13 @@ def run_table(
     *,
     only: Sequence[str] = (),
     tiny: bool = False,
+    changes: Sequence[str] = (),
 ) -> Reproduction:
     """Run or resume all rows, or those named in `only`, one after another; a row that lacks something is left out."""
     chosen = only or recipe.variants
     plans = [recipe.resolve(name) for name in chosen] or [recipe.resolve()]
     files = file_names(list(recipe.variants))
-    rows = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log) for plan in plans}
+    rows = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log, tiny) for plan in plans}
     return Reproduction(
         plans[0].title or recipe.path.stem,
         tuple(rows),
@@ -94,36 +101,85 @@ def run_table(
         {name: row for name, row in rows.items() if isinstance(row, NotRun)},
         recipe.quoted,
         tiny,
+        tuple(changes),
     )
 
 
 def run_row(
-    plan: Plan, recipe: Recipe, file: str | None, folder: Path, accelerator: Accelerator, log: Callable[[str], None]
+    plan: Plan,
+    recipe: Recipe,
+    file: str | None,
+    folder: Path,
+    accelerator: Accelerator,
+    log: Callable[[str], None],
+    tiny: bool = False,
 ) -> Row | NotRun:
-    """Run or resume one row; `file` is the name of its files. What is only on the hub is tried."""
+    """Run or resume one row, after saying what it costs; `file` is the name of its files.
+
+    What is only on the hub is tried. A row that adapts to domains runs once for each.
+    """
+    if plans := by_domain(plan):
+        places = {name: f"{file}-{name}" for name in plans}
+        parts = {name: run_row(plans[name], recipe, places[name], folder, accelerator, log, tiny) for name in plans}
+        return _joined(plan, parts)
     lacks: tuple[Lack, ...] = ()
     try:
         lacks = tuple(lack(need, plan, recipe) for need in needs(plan))
         if not all(part.fetched for part in lacks):
-            return NotRun(plan.published, lacks)
-        rows = run_plans([plan], [file], folder, accelerator, log)
-        return next((row for row in rows if row.name == plan.name), NotRun(plan.published))
+            return not_run(plan, lacks)
+        if not tiny:
+            log("\n".join(describe(row_cost(plan, table_name(recipe)))))
+        return run_on_sets_here(plan, file, folder, accelerator, log) or not_run(plan)
     except TrainingStopped as error:
-        return NotRun(plan.published, why=f"it stopped: {error.where}: {error.problem}")
+        return not_run(plan, why=f"it stopped: {error.where}: {error.problem}")
     except SentloomError as error:
         if lacks and isinstance(error, MissingPart | ModelError):  # the hub cannot be reached, which `lacks` say
-            return NotRun(plan.published, lacks)
+            return not_run(plan, lacks)
         log(f"{plan.name}: {error}")
         if lacks:
-            return NotRun(plan.published, lacks)
+            return not_run(plan, lacks)
         if isinstance(error, MissingPart):
-            return NotRun(plan.published, why=f"not here: {error.where}: {error.problem}; {error.fix}")
+            return not_run(plan, why=f"not here: {error.where}: {error.problem}; {error.fix}")
         raise
+
+
+def _joined(plan: Plan, parts: Mapping[str, Row | NotRun]) -> Row | NotRun:
+    """The row of all domains; what any of them lacks, if one did not run."""
+    ran = {name: part for name, part in parts.items() if isinstance(part, Row)}
+    if len(ran) == len(parts):
+        return joined(plan, ran)
+    others = [part for part in parts.values() if isinstance(part, NotRun)]
+    lacks = dict.fromkeys(lack for part in others for lack in part.lacks)
+    return not_run(plan, tuple(lacks), "; ".join(dict.fromkeys(part.why for part in others if part.why)))
+
+
+def not_run(plan: Plan, lacks: tuple[Lack, ...] = (), why: str = "") -> NotRun:
+    """A plan that did not run."""
+    return NotRun(plan.published, lacks, why, plan.published_deviation)
+
+
+def run_on_sets_here(
+    plan: Plan, file: str | None, folder: Path, accelerator: Accelerator, log: Callable[[str], None]
+) -> Row | None:
+    """The row on those of its sets that are here; if none is, the run says what is missing."""
+    missing = missing_sets(plan)
+    if not plan.evaluate or len(missing) == len(plan.evaluate.sets):
+        missing = {}
+    for name, problem in missing.items():
+        log(f"{plan.name}: {name} is left out: {problem}")
+    rows = run_plans([without_sets(plan, missing) if missing else plan], [file], folder, accelerator, log)
+    row = next((row for row in rows if row.name == plan.name), None)
+    return marked(row, plan.evaluate, missing) if row and plan.evaluate else row
+
+
+def table_name(recipe: Recipe) -> str:
+    """PAPER/TABLE, as `reproduce` takes it."""
+    return f"{recipe.path.parent.name}/{recipe.path.stem}"
 
 
 def with_earlier(current: Reproduction, earlier: Reproduction | None, recipe: Recipe) -> Reproduction:
     """The rows of this run, and those of an earlier one that this one left out, in the order of the file."""
-    if earlier is None or earlier.tiny != current.tiny:
+    if earlier is None or (earlier.tiny, earlier.changes) != (current.tiny, current.changes):
         return current
     rows, not_run = {**earlier.rows, **current.rows}, {**earlier.not_run, **current.not_run}
     order = tuple(name for name in recipe.variants if name in {*earlier.order, *current.order})
@@ -210,7 +266,8 @@ def _sections(reproduction: Reproduction) -> Iterator[Sequence[tuple[str, Sequen
             row = reproduction.rows[name]
             yield [*_measured(row, sets), *([] if reproduction.tiny else _difference(row, sets))]
         else:
-            yield [(f"{name}, published", _printed(reproduction.not_run[name].published, sets))]
+            row_not_run = reproduction.not_run[name]
+            yield [(f"{name}, published", _printed(row_not_run.published, sets, row_not_run.deviation))]
     if quoted:
         yield [(f"{name}, published", _printed(row.published, sets)) for name, row in quoted.items()]
 
@@ -219,7 +276,7 @@ def _measured(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str
     label = f"{row.name} (transductive)" if row.transductive else row.name
     yield label, [_score(row, name) if name in row.after else "" for name in sets]
     if row.published:
-        yield "  published", _printed(row.published, sets)
+        yield "  published", _printed(row.published, sets, row.published_deviation)
 
 
 def _score(row: Row, name: str) -> str:
@@ -234,8 +291,10 @@ def _difference(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[s
         yield "  difference", [f"{away[name]:+.2f}" if name in away else "" for name in sets]
 
 
-def _printed(published: Mapping[str, float], sets: Sequence[str]) -> list[str]:
-    return [f"{published[name]:.2f}" if name in published else "" for name in sets]
+def _printed(
+    published: Mapping[str, float], sets: Sequence[str], deviation: Mapping[str, float] = MappingProxyType({})
+) -> list[str]:
+    return [score_text(published[name], deviation.get(name)) if name in published else "" for name in sets]
 
 
 def notes(reproduction: Reproduction) -> list[str]:
@@ -243,6 +302,8 @@ def notes(reproduction: Reproduction) -> list[str]:
     rows, not_run = reproduction.rows, reproduction.not_run
     seeds = sorted({row.seeds for row in rows.values()} - {1})
     lines = [TINY] if reproduction.tiny else []
+    if reproduction.changes:
+        lines.append(f"not the paper's settings: {', '.join(reproduction.changes)}")
     if seeds:
         lines.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
     lines += set_notes(rows.values())

@@ -37,6 +37,7 @@ class Row:
     made: Sequence[Mapping[str, Any]] = ()  # by stages that run once: stage, method, result, seconds, place
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what must be known about a set or a mean
     not_comparable: Sequence[str] = ()  # sets and means whose scores are not those that papers print
+    published_deviation: Mapping[str, float] = field(default_factory=dict)
 
 
 def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
@@ -63,6 +64,7 @@ def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
         ],
         notes=results[0].notes,
         not_comparable=results[0].not_comparable,
+        published_deviation=plan.published_deviation,
     )
 
 

@@ -16,6 +16,8 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.loading import takes_default_pooling
+from sentloom.encoder.locate import locate
 from sentloom.encoder.lora import add_adapters
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.tokens import Prompts
@@ -24,7 +26,6 @@ from sentloom.engine.schema import PoolingName
 from sentloom.engine.stages.stage import LATER, ONCE, PREVIOUS, Context, DataStage, Forecast, Inputs
 from sentloom.engine.stages.synthesize import WriterStage
 from sentloom.engine.stages.timing import training_time
-from sentloom.engine.stages.train import stated_pooling
 from sentloom.lab.denoising import Denoising, DenoisingOptions
 from sentloom.lab.synthesizer import Synthesizer, SynthesizerOptions, TextLearner
 from sentloom.lab.vocabulary import new_vocabulary
@@ -66,8 +67,8 @@ class Vocabulary(DataStage):
 
     def load(self, source: str) -> Encoder:
         """The encoder that it extends."""
-        own = self.pooling or (self.default_pooling if stated_pooling(source) is None else None)
-        return Encoder.load(source, pooling=own)
+        default = self.default_pooling if takes_default_pooling(locate(source)) else None
+        return Encoder.load(source, pooling=self.pooling or default)
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The fingerprint of a base as it is loaded; prompts come with training."""

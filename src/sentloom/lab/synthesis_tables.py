@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from sentloom.report.tables import plain_table
-from sentloom.writing.answers import BAD_COUNTS
+from sentloom.writing.answers import BAD_COUNTS, NO_CHANCE
 from sentloom.writing.filters import REASONS
 from sentloom.writing.triplets import BINS, Sample, Summary
 
@@ -114,12 +114,15 @@ def _outcome(summary: Summary) -> list[str]:
     if summary.endpoint_tokens:
         cost = f", at most {summary.endpoint_cost:,.2f} at your prices" if summary.endpoint_cost else ""
         lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}{cost}")
-    unusable = {reason: count for reason, count in summary.unusable.items() if reason != BAD_COUNTS}
+    remarks = (BAD_COUNTS, NO_CHANCE)
+    unusable = {reason: count for reason, count in summary.unusable.items() if reason not in remarks}
     if unusable:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in unusable.items())
         lines.append(f"{sum(unusable.values()):,} answers were unusable: {reasons}")
     if uncounted := summary.unusable.get(BAD_COUNTS):
         lines.append(f"{uncounted:,} answers had unusable token counts: the most that they can have cost is counted")
+    if hard := summary.unusable.get(NO_CHANCE):
+        lines.append(f"{hard:,} judgements came without token probabilities: they are 1 or 0, and no threshold matters")
     if summary.sources and not summary.triplets + summary.pairs:
         lines.append(NOTHING)
     return lines

@@ -21,6 +21,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSequenceC
 from sentloom.data.inputs import hub_name
 from sentloom.data.shapes import Shape
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.locate import is_model
 from sentloom.encoder.pooling import Pooling
 from sentloom.engine.plan import Plan, Recipe
 from sentloom.engine.stages import DataStage, Retrieve, Stage, Views
@@ -65,7 +66,8 @@ TRAINING = {  # by environment variable: what a recipe reads
     "NLI_ZH": "nli.zh.tsv",
     "RAW": "sentences.txt",
     "BOOKS": "books.txt",
-    "DOMAIN": "domain.txt",
+    **dict.fromkeys(("ASKUBUNTU", "CQADUPSTACK", "TWITTER", "PUBMED"), "domain.txt"),
+    **dict.fromkeys(("ELI5", "YAHOO"), "qa.tsv"),
     "AFS": "afs.txt",
     "QA": "qa.tsv",
     "PARALLEL": "parallel.tsv",
@@ -78,7 +80,7 @@ Triplet = tuple[str, str, str]
 Columns = Mapping[str, Iterable[object]]
 
 
-def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
+def tiny_recipe(path: Path, folder: Path, data: Path | None, changes: Sequence[str] = ()) -> Recipe:
     """Read a recipe at the scale tiny. Its models and data are written to `folder`, and used again if they are there.
 
     With a data folder, sentences and sets come from it as far as it has them.
@@ -91,7 +93,7 @@ def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
     if unknown:
         known = f"a recipe with the variables {', '.join(variables)}"
         raise InputError(str(path), f"there is no tiny value for ${{{unknown[0]}}}", known, "run it without --scale")
-    read = read_recipe(path, variables=variables)
+    read = read_recipe(path, changes, variables)
     plans = {name: tiny_plan(plan, models, values["SENTLOOM_DATA"]) for name, plan in read.plans.items()}
     return replace(read, plans=plans)
 
@@ -101,7 +103,9 @@ def tiny_plan(plan: Plan, models: dict[str, str], sets: str) -> Plan:
     deep = deepest(plan) > MODELS["bert"][1]
 
     def small(name: str) -> str:
-        return models[stand_in(name, deep)] if hub_name(name) and not Path(name).exists() else name
+        """Also for a checkpoint that is here; the values of variables are small already."""
+        whole = is_model(name) if Path(name).exists() else hub_name(name)
+        return models[stand_in(name, deep)] if whole and name not in models.values() else name
 
     baseline = parse_baseline(plan.base or "")
     base = str(baseline.located(small)) if baseline else plan.base and small(plan.base)
@@ -244,7 +248,7 @@ def _write_training(folder: Path, triplets: Sequence[Triplet]) -> None:
     content = {
         **dict.fromkeys(("NLI", "NLI_ZH", "STSB_NLI"), _table(nli)),
         "RAW": raw,
-        **dict.fromkeys(("BOOKS", "DOMAIN", "AFS"), others),
+        **dict.fromkeys(("BOOKS", "ASKUBUNTU", "AFS"), others),
         "QA": pairs,
         **dict.fromkeys(("PARALLEL", "SMD", "TRANSLATIONS"), translations),
         "GLOVE": "".join(f"{word} {at % 7} {at % 5} {at % 3} 1\n" for at, word in enumerate(_words(triplets))),

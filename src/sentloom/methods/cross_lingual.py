@@ -51,6 +51,7 @@ class CrossLingualOptions(NegativesOptions, MatryoshkaOptions):
     queue: int = Field(8192, ge=0)
     temperature: Positive = 1.0
     learn_temperature: bool = True  # starting at `temperature`
+    temperature_speed: Positive = 1.0  # how many learning rates its logarithm moves in a step, at most, under Adam
     head: Head = "none"  # from the target encoder's width to the source's
     keep_head: bool = False
     inference_pooling: str | None = None  # None: the pooling of training
@@ -72,6 +73,7 @@ class CrossLingual(Method):
     """l_i = -log exp(cos(t_i, s_i)/tau) / [sum_j exp(cos(t_i, s_j)/tau) + sum_q exp(cos(t_i, q)/tau)], mean over i."""
 
     NAME = "cross-lingual"
+    REVISION = 2
     Options = CrossLingualOptions
     options: CrossLingualOptions
     PRESETS = read_presets(__file__)
@@ -89,7 +91,8 @@ class CrossLingual(Method):
         self.queue = Queue(options.queue, width, keys=2)
         self.waiting: list[tuple[Tensor, Tensor]] = []  # vectors and keys that enter the queue after the step
         if options.learn_temperature:
-            self.theta = nn.Parameter(torch.tensor(-math.log(options.temperature)))  # tau = exp(-theta)
+            # tau = exp(-speed theta)
+            self.theta = nn.Parameter(torch.tensor(-math.log(options.temperature) / options.temperature_speed))
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors t and s, each (n, d)."""
@@ -129,12 +132,14 @@ class CrossLingual(Method):
             self.queue.enqueue(vectors, keys)
         self.waiting.clear()
         if self.options.learn_temperature:
-            self.theta.clamp_(max=math.log(1 / MIN_TEMPERATURE))
+            self.theta.clamp_(max=math.log(1 / MIN_TEMPERATURE) / self.options.temperature_speed)
 
     @property
     def temperature(self) -> float | Tensor:
         """tau, fixed or learned."""
-        return torch.exp(-self.theta) if self.options.learn_temperature else self.options.temperature
+        if not self.options.learn_temperature:
+            return self.options.temperature
+        return torch.exp(-self.options.temperature_speed * self.theta)
 
     def readings(self) -> dict[str, float]:
         """The learned temperature."""

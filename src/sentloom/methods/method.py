@@ -178,9 +178,16 @@ class TokenMethod(Learner):
 
 
 def build_head(method: str, kind: Head, width_in: int, width_out: int) -> Projection | None:
-    """The map from the trained encoder's width to the source's; None if there is none."""
+    """The map from the trained encoder's width to the source's; None if there is none.
+
+    It starts as the identity, with zeros for what the wider side has more: a random map would hand the encoder a source
+    in a space of its own, which costs it what it knows long before it learns (docs/papers/claims.md).
+    """
     if kind != "none":
-        return Projection(width_in, width_out, activation="tanh" if kind == "linear-tanh" else "identity")
+        head = Projection(width_in, width_out, activation="tanh" if kind == "linear-tanh" else "identity")
+        nn.init.eye_(head.linear.weight)
+        nn.init.zeros_(head.linear.bias)
+        return head
     if width_in != width_out:
         problem = f"the encoder has width {width_in} and the source has width {width_out}"
         raise InputError(method, problem, "equal widths, or a head between them", "set head: linear")

@@ -33,6 +33,7 @@ class MseDistillation(Method):
     """L = mean over i of 1/2 (||M(s_i) - M^(s_i)||^2 + ||M(s_i) - M^(t_i)||^2) / d; of raw text, the first alone."""
 
     NAME = "mse-distillation"
+    REVISION = 2
     Options = MseDistillationOptions
     options: MseDistillationOptions
     PRESETS = read_presets(__file__)

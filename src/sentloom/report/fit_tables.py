@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure
-from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability, unit
+from sentloom.report.advice import advice
+from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability, unit, warnings
 from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
@@ -43,11 +44,11 @@ def _parts(result: FitResult) -> Iterator[RenderableType]:
     yield _scores(result)
     if result.stability:
         yield Text(stability(result))
-    for warning in result.warnings:
+    for warning in warnings(result):
         yield Text(f"WARNING: {warning}", style="bold yellow")
     yield Text.assemble((f"{headline(result)}. ", STYLES[result.verdict]), result.reason)
     yield from map(Text, evidence(result))
-    yield from map(Text, result.advice)
+    yield from map(Text, advice(result))
 
 
 def _runs(result: FitResult) -> Table:

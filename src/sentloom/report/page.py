@@ -17,6 +17,7 @@ from sentloom.files import new_folder
 from sentloom.fitting.result import FitResult, Measure, Run, metric_name
 from sentloom.markdown import fenced, plain
 from sentloom.report import fit_plots, formatting, plots
+from sentloom.report.advice import advice
 from sentloom.report.plots import inline_svg
 from sentloom.report.tables import write_text
 
@@ -113,6 +114,8 @@ def render(name: str, result: FitResult, **values: Any) -> str:
     environment = _markdown() if name.endswith(".md") else _html()
     return environment.get_template(name).render(
         result=result,
+        advice=advice(result),
+        warnings=formatting.warnings(result),
         headline=formatting.headline(result),
         evidence=formatting.evidence(result),
         glossary=formatting.glossary(result),

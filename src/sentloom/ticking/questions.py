@@ -17,14 +17,15 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from sentloom.data.dataset import Dataset
-from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.data.shapes import COLUMNS
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.task import CLUSTER, Scores, Task
 from sentloom.fitting.compare_fits import REPORT, stored_rows
+from sentloom.fitting.panel import distinct_texts, text_key
 from sentloom.fitting.result import FitResult
-from sentloom.fitting.tasks import distinct_texts, text_key
+from sentloom.fitting.shapes import handler
 from sentloom.search.vectors import Vectors, normalised
 from sentloom.writing.views.pairs import seed_for
 
@@ -60,7 +61,7 @@ def read_queries(folder: Path) -> tuple[str, ...]:
     If some inputs have labels, raw text is left out, as it is for the verdict of the fit.
     """
     parts = [rows for (rows, *_) in stored_rows(folder, "test").values()]
-    labelled = [rows for rows in parts if rows.shape is not Shape.TEXTS] or parts
+    labelled = [rows for rows in parts if handler(rows).labelled] or parts
     of_clusters: dict[object, str] = {}
     for number, (text, cluster) in enumerate(chain(*map(_first_texts, labelled))):
         key = ("alone", number) if cluster is None else cluster

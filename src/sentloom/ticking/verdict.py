@@ -16,13 +16,11 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.loading import shared_encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_level
-from sentloom.fitting.build_result import tick_advice
+from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, are_enough, corrected_level
 from sentloom.fitting.compare_fits import tested_encoder
 from sentloom.fitting.gate import Gate, Uses, judge, record_use
 from sentloom.fitting.race import BEST
-from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure, Ticks, verdict_line
-from sentloom.fitting.tasks import NO_LABELS
+from sentloom.fitting.result import NO_DIFFERENCE, Advice, AdviceKind, FitResult, Measure, Ticks, verdict_line
 from sentloom.progress import OutOfTime, deadline
 from sentloom.ticking.answers import Answers, Header, Tick, header_for, merged
 from sentloom.ticking.estimate import Stratum, agreement, estimate, is_possible
@@ -84,7 +82,7 @@ def refuse_too_few(questions: Questions, folder: Path) -> None:
 
 def are_too_few(questions: Questions) -> bool:
     """Whether the models hardly differ: as few answers as that show nothing."""
-    return len(questions.asked) < LEAST_CLUSTERS
+    return not are_enough(len(questions.asked))
 
 
 def without_labels(command: str) -> str:
@@ -108,25 +106,26 @@ def refuse_other_fit(people: Sequence[Answers], result: FitResult) -> None:
 
 def with_true_advice(result: FitResult, folder: Path, seconds: float) -> FitResult:
     """The result, advising to tick only if there is enough to tick; that is found out in at most `seconds`."""
-    advice = tick_advice(folder)
-    if advice not in result.advice:
+    if not any(given.kind is AdviceKind.TICK for given in result.advice):
         return result
     try:
         with deadline(seconds):
             models = shared_encoder(result.base), tested_encoder(folder, result)
             questions = _questions(folder, read_queries(folder), models)
     except OutOfTime:
-        true = f"{advice} There was no time left to see whether they disagree on the {LEAST_CLUSTERS} that this needs."
-    else:
-        true = _nothing_to_decide(questions) if are_too_few(questions) else advice
-    return replace(result, advice=tuple(true if line == advice else line for line in result.advice))
+        return _with_tick_advice(result, AdviceKind.TRY_TO_TICK)
+    if not are_too_few(questions):
+        return result
+    return _with_tick_advice(result, AdviceKind.NOTHING_TO_TICK, len(questions.asked), questions.total)
 
 
-def _nothing_to_decide(questions: Questions) -> str:
-    return (
-        f"There is nothing to decide: base and model return a different first result for {len(questions.asked):,} of "
-        f"{questions.total:,} held-out queries, and {LEAST_CLUSTERS} are needed to show a difference."
+def _with_tick_advice(result: FitResult, kind: AdviceKind, number: int = 0, of: int = 0) -> FitResult:
+    """The result with other advice in the place of that to tick."""
+    advice = (
+        replace(given, kind=kind, number=number, of=of) if given.kind is AdviceKind.TICK else given
+        for given in result.advice
     )
+    return replace(result, advice=tuple(advice))
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def looks(different: int) -> list[int]:
     The last look needs half as many answers again as the one before it: a look has its price.
     """
     doubled = [look for turn in range(32) if LAST * (look := FIRST_LOOK * 2**turn) <= different]
-    return [*doubled, different] if different >= LEAST_CLUSTERS else []
+    return [*doubled, different] if are_enough(different) else []
 
 
 def _looks_of(person: Answers) -> list[int]:
@@ -294,15 +293,14 @@ def _decided(result: FitResult, ruling: Ruling, output: Path, *, force: bool) ->
         runs=tuple(replace(run, verdict=outcome) if run.is_best else run for run in result.runs),
         ticks=ruling.ticks,
         advice=_advice(ruling),
-        warnings=tuple(line for line in result.warnings if not line.startswith(NO_LABELS)),
     )
 
 
-def _advice(ruling: Ruling) -> tuple[str, ...]:
+def _advice(ruling: Ruling) -> tuple[Advice, ...]:
     if ruling.gate.passed:
         return ()
     if ruling.gate.verdict == "worse":
-        return ("People prefer what the base finds: keep the base as it is.",)
+        return (Advice(AdviceKind.PEOPLE_KEEP_BASE),)
     if ruling.next_look is None:
-        return ("All queries with different results were asked. Labelled pairs as a second file help most.",)
-    return (f"More answers may show a difference: the next look is at {ruling.next_look:,} (`sentloom tick`).",)
+        return (Advice(AdviceKind.ALL_TICKED),)
+    return (Advice(AdviceKind.TICK_MORE, ruling.next_look),)

@@ -25,8 +25,9 @@ Reason = Literal[
     "compressed, which was not asked for",
     "token counts",
     "stored by an earlier version",
+    "no token probabilities",
 ]
-NO_COMPLETION, BAD_TEXT, TOO_LONG, COMPRESSED, BAD_COUNTS, STORED = Reason.__args__  # type: ignore[attr-defined]
+NO_COMPLETION, BAD_TEXT, TOO_LONG, COMPRESSED, BAD_COUNTS, STORED, NO_CHANCE = Reason.__args__  # type: ignore[attr-defined]
 
 
 def storable(text: str) -> str:
@@ -50,6 +51,7 @@ class _Answer(_Row):
     finished: bool
     tokens_read: Count
     tokens_written: Count
+    chance: Annotated[float | None, Field(ge=0, le=1)] = None
 
 
 class _Lost(_Row):
@@ -115,7 +117,8 @@ class Answers:
 
     def add(self, key: str, answer: Written) -> None:
         """Keep an answer."""
-        self._append({"key": key, **asdict(answer)})
+        values = {name: value for name, value in asdict(answer).items() if value is not None}
+        self._append({"key": key, **values})
         self._known[key] = answer
 
     def lose(self, tokens: int, unusable: Reason | None = None) -> None:
@@ -164,7 +167,7 @@ class Answers:
             self._drop(values)
             return
         if isinstance(row, _Answer):
-            self._known[row.key] = Written(row.text, row.finished, row.tokens_read, row.tokens_written)
+            self._known[row.key] = Written(row.text, row.finished, row.tokens_read, row.tokens_written, row.chance)
         elif isinstance(row, _Lost):
             self._count(row)
         else:

@@ -1,7 +1,9 @@
 """One request to /chat/completions, until it is answered: back-off, Retry-After, and limits of tokens and time."""
 
 import json
+import math
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,6 +47,10 @@ STRETCH = 8  # characters of the key that are masked wherever a server repeats t
 
 class EndpointError(SentloomError):
     """An endpoint that refuses, or does not answer; what was answered before is kept."""
+
+
+class Refused(EndpointError):
+    """A request that an endpoint does not accept as it is."""
 
 
 class TokenLimit(SentloomError):
@@ -148,7 +154,8 @@ class Chat:
             raise _Retry(f"it answered {response.status_code}", asked, billed=False)
         if response.status_code != 200:
             fix = "check the address, the model's name and the key; " + RESUME
-            raise EndpointError(self._host, f"it answered {response.status_code}: {self._shown(content)!r}", "200", fix)
+            kind = Refused if response.status_code in (400, 422) else EndpointError
+            raise kind(self._host, f"it answered {response.status_code}: {self._shown(content)!r}", "200", fix)
         if len(content) > LARGEST:
             raise _Unusable(TOO_LONG)
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -249,6 +256,7 @@ class _Message(BaseModel):
 class _Choice(BaseModel):
     message: _Message
     finish_reason: object = None
+    logprobs: object = None  # read leniently: an answer without them is as good
 
 
 class _Completion(BaseModel):
@@ -280,7 +288,40 @@ def parse_answer(content: bytes) -> tuple[Written, bool]:
         usage, counted = _Usage.model_validate(completion.usage or {}), True
     except ValidationError:
         usage, counted = _Usage(), False
-    return Written(text, ended != "length", usage.prompt_tokens, usage.completion_tokens), counted
+    chance = chance_of_true(completion.choices[0].logprobs)
+    return Written(text, ended != "length", usage.prompt_tokens, usage.completion_tokens, chance), counted
+
+
+class _Token(BaseModel):
+    token: str
+    logprob: Annotated[float, Field(le=0, allow_inf_nan=False)]
+
+    def begins(self, word: str) -> bool:
+        """Whether it is the word or a start of it."""
+        letters = re.sub(r"\W", "", self.token).casefold()
+        return bool(letters) and word.startswith(letters)
+
+
+class _Position(_Token):
+    top_logprobs: Annotated[list[_Token], Field(max_length=MOST_PARTS)] = []
+
+
+class _LogProbs(BaseModel):
+    content: Annotated[list[_Position], Field(max_length=MOST_PARTS)]
+
+
+def chance_of_true(logprobs: object) -> float | None:
+    """P(true) against P(false) at the first token of an answer; None if it is neither, or without probabilities."""
+    try:
+        positions = _LogProbs.model_validate(logprobs).content
+    except ValidationError:
+        return None
+    said = next((place for place in positions if re.search(r"\w", place.token)), None)
+    if said is None or not (said.begins("true") or said.begins("false")):
+        return None
+    tokens = {token.token: token for token in [said, *said.top_logprobs]}.values()
+    true, false = (sum(math.exp(t.logprob) for t in tokens if t.begins(word)) for word in ("true", "false"))
+    return true / (true + false)
 
 
 def mask(text: str, key: str) -> str:

@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.errors import InputError, option
-from sentloom.writing.answers import ANSWERS, UNKNOWN, Answers, Prices, Usage
-from sentloom.writing.chat import FIRST_WAIT, PATIENCE, Chat, Messages
+from sentloom.writing.answers import ANSWERS, NO_CHANCE, UNKNOWN, Answers, Prices, Usage
+from sentloom.writing.chat import FIRST_WAIT, PATIENCE, Chat, Messages, Refused
 from sentloom.writing.writer import KINDS, Kind, Pair, SourceText, Wording, WritingPrompt, Written
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 TOKEN = 4  # characters, about
 EXPECTED_TOKENS = 24  # of a text that is written, about
 VERDICT_TOKENS = 4
+PROBABILITIES = {"logprobs": True, "top_logprobs": 5}  # asked for with a judgement
 THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)  # of models that reason before they answer
 JUDGING = 200  # characters around the two sentences of a judgement, about
 JUDGEMENTS: Mapping[Kind, int] = {"query": 0, "paraphrase": 2, "entailment": 1, "contradiction": 1}  # of each text
@@ -130,6 +132,7 @@ class Endpoint:
         self._options, self._sampling = options, sampling
         self._answers = Answers(folder / ANSWERS)
         self._used = options.spent + self._answers.usage.total
+        self._states_chances = True  # until the server refuses them
         self._chat = Chat(
             f"{options.url.rstrip('/')}/chat/completions",
             key=os.environ.get(KEY),
@@ -155,9 +158,13 @@ class Endpoint:
         return [replace(answer, text=self._chat.masked(answer.text)) for answer in tidied]
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """1 for an answer that begins with "true", 0 for any other: what it is asked has no other answer."""
+        """P(true) by the probabilities of the first token, where the server states them.
+
+        Without them, 1 for an answer that begins with "true" and 0 for any other: the summary says for how many.
+        """
         asked = [self._body([_judging(pair)], VERDICT_TOKENS, seed=0, temperature=0.0) for pair in pairs]
-        return np.array([float(bool(re.match(r"\W*true", answer.text, re.IGNORECASE))) for answer in self._all(asked)])
+        answers = self._all(asked, self._ask_verdict)
+        return np.array([_said_true(answer) if answer.chance is None else answer.chance for answer in answers])
 
     def announcement(
         self, prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int
@@ -198,17 +205,33 @@ class Endpoint:
             **limits,
         }
 
-    def _all(self, bodies: Sequence[dict[str, Any]]) -> list[Written]:
+    def _ask_verdict(self, body: dict[str, Any]) -> Written:
+        """Ask for token probabilities too, unless the server has refused them."""
+        answer = None
+        if self._states_chances:
+            try:
+                answer = self._chat.ask({**body, **PROBABILITIES})
+            except Refused:
+                self._states_chances = False
+        answer = answer or self._chat.ask(body)
+        if answer.chance is None:
+            self._answers.lose(0, NO_CHANCE)
+        return answer
+
+    def _all(
+        self, bodies: Sequence[dict[str, Any]], ask: Callable[[dict[str, Any]], Written] | None = None
+    ) -> list[Written]:
         """The answers, several requests at a time; after a failure those under way still arrive and are kept.
 
         Equal requests, such as judgements of equal texts, are one.
         """
         keys = [hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() for body in bodies]
         distinct = dict(zip(keys, bodies, strict=True))
+        one = partial(self._one, ask or self._chat.ask)
         executor = ThreadPoolExecutor(self._options.requests)
         with self._chat:
             try:
-                answers = dict(zip(distinct, executor.map(self._one, distinct.keys(), distinct.values()), strict=True))
+                answers = dict(zip(distinct, executor.map(one, distinct.keys(), distinct.values()), strict=True))
                 return [answers[key] for key in keys]
             except BaseException:
                 self._chat.stop()
@@ -216,12 +239,16 @@ class Endpoint:
             finally:
                 executor.shutdown(wait=True, cancel_futures=True)
 
-    def _one(self, key: str, body: dict[str, Any]) -> Written:
+    def _one(self, ask: Callable[[dict[str, Any]], Written], key: str, body: dict[str, Any]) -> Written:
         known = self._answers.get(key)
         if known is None:
-            known = self._chat.ask(body)
+            known = ask(body)
             self._answers.add(key, known)
         return known
+
+
+def _said_true(answer: Written) -> float:
+    return float(bool(re.match(r"\W*true", answer.text, re.IGNORECASE)))
 
 
 def _judging(pair: Pair) -> dict[str, str]:

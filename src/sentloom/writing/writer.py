@@ -98,6 +98,7 @@ class Written:
     finished: bool = True
     tokens_read: int = 0
     tokens_written: int = 0
+    chance: float | None = None  # of a judgement: P(true) against P(false), if an endpoint states token probabilities
 
 
 class Writer(Protocol):

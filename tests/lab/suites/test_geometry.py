@@ -48,7 +48,7 @@ def test_uniformity_is_the_log_of_the_mean_potential_of_all_distinct_sentences(f
 def test_the_two_are_measured_together_without_a_correlation(folder):
     task = find_evaluation_set("STS-B@uniformity", folder).task
     assert task.main == "uniformity"
-    assert task.settings == {"task": "geometry"}
+    assert task.settings.recorded() == {"task": "geometry"}
     assert set(task.texts["symmetric"]) == set(PLACES)
 
 

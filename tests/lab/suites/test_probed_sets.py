@@ -20,18 +20,18 @@ def test_fast_trains_on_a_sample_of_ten_thousand(tmp_path):
     assert len(drawn) == len(set(drawn)) == FAST_ROWS
     assert [order[text] for text in drawn] == sorted(order[text] for text in drawn)
     assert again.texts == task.texts
-    assert task.settings["train_rows"] == FAST_ROWS
+    assert task.settings.others["train_rows"] == FAST_ROWS
     assert "the probe was trained on 10,000 of 10,050 rows, sampled with seed 1111" in task.notes
     assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels stay with their texts
     whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
-    assert whole.settings["train_rows"] == FAST_ROWS + 50
+    assert whole.settings.others["train_rows"] == FAST_ROWS + 50
     assert whole.sha256 == task.sha256
 
 
 def test_a_hidden_layer_changes_the_settings(tmp_path):
     put(tmp_path, "senteval/MR", reviews(20))
     task = TRANSFER.load("MR", SetSource(tmp_path, False, {"preset": "fast", "hidden": 50}))
-    assert task.settings["hidden"] == 50
+    assert task.settings.others["hidden"] == 50
 
 
 def test_the_first_complete_edition_is_used(tmp_path):

@@ -43,7 +43,7 @@ def test_cola_is_scored_by_matthews_correlation(tmp_path):
     task = SENTGLUE.load("CoLA", fast(tmp_path))
     assert task.main == "matthews"
     assert task.score(lookup)["matthews"].value == pytest.approx(100 / 3)
-    assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
+    assert task.settings.others["protocol"] == "train, L2 by k-fold on train, test"
 
 
 def test_sst2_is_scored_on_dev(tmp_path):
@@ -82,7 +82,7 @@ def test_similarity_uses_difference_and_product(tmp_path):
     task = SENTGLUE.load("QQP", fast(tmp_path))
     scores = task.score(lookup)
     assert {name: score.value for name, score in scores.items()} == {"accuracy": 100, "f1": 100}
-    assert task.settings["features"] == "difference-product"
+    assert task.settings.others["features"] == "difference-product"
 
 
 def direction(a, b):
@@ -99,7 +99,7 @@ def test_inference_depends_on_the_order_of_the_sentences(tmp_path):
     tasks = [SENTGLUE.load(name, fast(tmp_path)) for name in ("MNLI-m", "MNLI-mm")]
     assert [task.score(lookup)["accuracy"].value for task in tasks] == [100, 100]
     assert [len(task.texts["symmetric"]) for task in tasks] == [2 * (72 + 18), 2 * (72 + 9)]
-    assert tasks[0].settings["features"] == "both-difference-product"
+    assert tasks[0].settings.others["features"] == "both-difference-product"
     assert not any("sample" in note for note in tasks[0].notes)
 
 
@@ -129,12 +129,12 @@ def test_qnli_without_training_part_is_cross_validated(tmp_path):
 
     put(tmp_path, "glue/QNLI.dev", pairs(6, told), PAIR)
     task = SENTGLUE.load("QNLI", fast(tmp_path))
-    assert task.settings["protocol"] == "nested k-fold"
+    assert task.settings.others["protocol"] == "nested k-fold"
     assert any("dev is cross-validated" in note for note in task.notes)
     assert len(task.score(lookup)["accuracy"].items) == 54
     put(tmp_path, "glue/QNLI.train", pairs(6, told), PAIR)
     task = SENTGLUE.load("QNLI", fast(tmp_path))
-    assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
+    assert task.settings.others["protocol"] == "train, L2 by k-fold on train, test"
 
 
 def test_rte_with_other_counts_is_refused(tmp_path):
@@ -151,9 +151,9 @@ def test_large_training_parts_are_sampled(tmp_path):
     put(tmp_path, "glue/CoLA.train", numbers(MOST_ROWS + 1))
     put(tmp_path, "glue/CoLA.dev", [(1, "one a")])
     task = SENTGLUE.load("CoLA", SetSource(tmp_path, checked=False))
-    assert task.settings["train_rows"] == MOST_ROWS
+    assert task.settings.others["train_rows"] == MOST_ROWS
     assert "the probe was trained on 50,000 of 50,001 rows, sampled with seed 1111" in task.notes
-    assert SENTGLUE.load("CoLA", fast(tmp_path)).settings["train_rows"] == 10_000
+    assert SENTGLUE.load("CoLA", fast(tmp_path)).settings.others["train_rows"] == 10_000
 
 
 @pytest.mark.parametrize("name", SENTGLUE_SETS)

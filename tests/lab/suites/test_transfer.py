@@ -24,7 +24,7 @@ def test_four_sets_are_cross_validated(tmp_path, name):
     # The first word predicts all but the six rows with the wrong label, whatever the folds.
     assert (task.name, task.main, score.value) == (name, "accuracy", pytest.approx(90))
     assert score.items[:, 1].tolist() == [1, 0, 1, 0, 1, 0] + [0, 1] * 27
-    assert task.settings["protocol"] == "nested k-fold"
+    assert task.settings.others["protocol"] == "nested k-fold"
     assert "60 rows, but" in task.notes[0]
 
 
@@ -34,7 +34,7 @@ def test_sst2_has_three_parts(tmp_path):
     task = TRANSFER.load("SST-2", fast(tmp_path))
     assert task.score(lookup)["accuracy"].value == pytest.approx(75)
     assert len(task.texts["symmetric"]) == len(set(task.texts["symmetric"])) == 80
-    assert task.settings == {
+    assert task.settings.recorded() == {
         "preset": "fast",
         "hidden": 0,
         "features": "u",
@@ -56,7 +56,7 @@ def test_trec_has_six_classes(tmp_path):
     score = task.score(one_hot)["accuracy"]
     assert score.items.tolist() == [[5, 5], [0, 0], [5, 3]]  # indices in the sorted classes
     assert score.value == pytest.approx(200 / 3)
-    assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
+    assert task.settings.others["protocol"] == "train, L2 by k-fold on train, test"
 
 
 def test_mrpc_uses_difference_and_product(tmp_path):
@@ -71,7 +71,7 @@ def test_mrpc_uses_difference_and_product(tmp_path):
     assert scores["accuracy"].items.tolist() == [[1, 1], [1, 1], [0, 1], [1, 0]]
     assert scores["accuracy"].value == pytest.approx(50)
     assert scores["f1"].value == pytest.approx(100 * 2 / 3)  # 2 correct of 3 predicted and 3 gold
-    assert task.settings["features"] == "difference-product"
+    assert task.settings.others["features"] == "difference-product"
 
 
 def test_twenty_sentences_are_not_subj(tmp_path):

@@ -166,6 +166,19 @@ def reproduce(
     row: Annotated[
         list[str] | None, typer.Option("--row", help="Only this row, of the tables that have it; repeatable.")
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a value of the recipes, as for train; the table says so."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Download and train nothing: print each row's command, checkpoints, GPU memory, disk and hours.",
+        ),
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -189,6 +202,9 @@ def reproduce(
     from sentloom.lab.reproducing import reproduce as run
     from sentloom.lab.reproduction import FILES, reproduction_table
 
+    if dry_run:
+        _show_costs(tables, row or [], changes or [], data)
+        return
     folder = output or Path("reproduced") / scale
     with resumable():
         reproductions = run(
@@ -196,6 +212,7 @@ def reproduce(
             folder,
             scale=scale,
             row=row or (),
+            set=changes or (),
             data=data,
             device=device,
             precision=precision,
@@ -208,6 +225,19 @@ def reproduce(
     not_run = any(reproduction.not_run for reproduction in reproductions.values())
     if not_run and (scale == "tiny" or not any(reproduction.rows for reproduction in reproductions.values())):
         raise typer.Exit(1)
+
+
+def _show_costs(tables: list[str], row: list[str], changes: list[str], data: Path | None) -> None:
+    """Print what each row would cost, and what it lacks that the hub does not have."""
+    from sentloom.lab.reproducing import look_ahead
+    from sentloom.lab.row_costs import describe, total
+
+    costs = []
+    for cost, lacks in look_ahead(tables, row=row, set=changes, data=data):
+        costs.append(cost)
+        missing = [f"  not here: {part.what}; {part.fix}" for part in lacks if not part.fetched]
+        show("\n".join([*describe(cost), *missing]))
+    show("", total(costs))
 
 
 def recipes(

@@ -24,7 +24,7 @@ from sentloom.data.columns import (
 from sentloom.data.dataset import Dataset, scratch_table
 from sentloom.data.hygiene.languages import SCRIPTS, dominant_scripts, word_counts
 from sentloom.data.hygiene.near_duplicates import check_threshold, first_of_group
-from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, form_of, text_columns
 from sentloom.errors import InputError
 
 WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
@@ -32,7 +32,6 @@ UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space except si
 CHANGED, DROPPED, REPAIRED = "changed", "dropped", "repaired"
 UNUSABLE = "unusable"
 REASONS = {"duplicate": "repeated rows", "identical sides": "rows whose two sides are the same text"}
-TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
 
 def _check_fit(dataset: Dataset, settings: CleanSettings) -> None:
     shape, columns = dataset.shape, [dataset.own_name(name) for name in text_columns(dataset.shape)]
-    if settings.length_ratio is not None and shape not in TWO_SIDED:
+    if settings.length_ratio is not None and not form_of(shape).is_two_sided:
         problem = f"not available for the shape {shape}"
         raise InputError("cleaning, length ratio", problem, "pairs or parallel", "leave out the length ratio")
     if settings.scripts and len(settings.scripts) != len(columns):
@@ -183,7 +182,7 @@ def _drops(dataset: Dataset, settings: CleanSettings) -> Iterator[_Rule]:
         yield _drop("short", f"a sentence has fewer than {low} words", _outside(columns, word_counts, low=low))
     if high := settings.max_words:
         yield _drop("long", f"a sentence has more than {high} words", _outside(columns, word_counts, high=high))
-    if shape in TWO_SIDED:
+    if form_of(shape).is_two_sided:
         yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
     if (ratio := settings.length_ratio) is not None:
         yield _drop(

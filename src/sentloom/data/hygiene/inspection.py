@@ -17,7 +17,7 @@ from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, ident
 from sentloom.data.dataset import Dataset, take_rows
 from sentloom.data.hygiene.languages import SCRIPTS, dominant_scripts, word_counts
 from sentloom.data.hygiene.near_duplicates import coordinated_sample, first_of_group
-from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.data.shapes import COLUMNS, form_of, text_columns
 
 Measure = Callable[[Texts], np.ndarray]
 Tokenize = Callable[[list[str]], list[list[int]]]
@@ -25,7 +25,6 @@ Tokenize = Callable[[list[str]], list[list[int]]]
 NEAR = 0.8  # Jaccard
 SAMPLE = 20_000
 MANY_IDENTICAL = 0.01  # share of rows
-OPPOSITE_SIDES = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
 TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
 HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
 
@@ -206,7 +205,8 @@ def _faults(dataset: Dataset) -> Iterator[Finding]:
         ("the replacement character U+FFFD, a sign of wrong decoding", 0, partial(_matching, names, "\ufffd")),
         ("text that looks like HTML", 0, partial(_matching, names, HTML)),
     ]
-    if dataset.shape in OPPOSITE_SIDES:
+    form = form_of(dataset.shape)
+    if form.sides == 2 and not form.is_judged:  # with a score or a label, equal sides can be intended
         tests.append(("both sides are the same text", MANY_IDENTICAL, partial(identical, columns=names)))
     for what, tolerated, test in tests:
         parts = [start + np.flatnonzero(test(batch)) for start, batch in walk(dataset, names)]

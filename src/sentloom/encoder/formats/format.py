@@ -79,7 +79,7 @@ class ReadOnlyBackbone(Backbone):
         super().check(pooling)
         if pooling.layers != LAST or pooling.how == DECODER_FIRST:
             problem = f"{self.name} gives the states of its last layer only"
-            raise InputError(f"pooling {str(pooling)!r}", problem, "first, mean or max", "choose one of these")
+            raise InputError(f"pooling {str(pooling)!r}", problem, "first, last, mean or max", "choose one of these")
 
     def precision_for(self, asked: Precision | None = None) -> Precision:
         """Refuse another precision than the file's own; the one chosen for all models is ignored."""

@@ -19,7 +19,7 @@ from sentloom.data.columns import evenly_spaced
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
+from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.tokens import Prompts
@@ -147,7 +147,7 @@ def _with_next_positives(pairs: Dataset, count: int) -> Dataset:
     positives = pairs.column("positive").to_pylist()
     cycle = positives * (1 + -(-count // len(positives)))
     lists = [cycle[row + 1 : row + 1 + count] for row in range(len(positives))]
-    negatives = pa.array(lists, ARROW_TYPES["negatives"])
+    negatives = pa.array(lists, arrow_type("negatives"))
     columns = {name: pairs.column(name) for name in ("anchor", "positive")}
     table = pa.table({**columns, "negatives": negatives, FILE: pairs.column(FILE), LINE: pairs.column(LINE)})
     return replace(pairs.derive(table, "placeholder triplets", Shape.TRIPLETS), used={}, skipped={})

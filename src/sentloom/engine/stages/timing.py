@@ -11,7 +11,7 @@ from accelerate import Accelerator
 
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
+from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.methods import Learner
 from sentloom.methods.settings import Settings
 from sentloom.training.gradients import add_gradients
@@ -70,6 +70,6 @@ def placeholder(data: Dataset, shape: Shape, rows: int | None = None) -> Dataset
     if "negatives" in columns:
         chunks = columns["anchor"].chunks
         lists = [pa.ListArray.from_arrays(pa.array(range(len(chunk) + 1), pa.int32()), chunk) for chunk in chunks]
-        columns["negatives"] = pa.chunked_array(lists, ARROW_TYPES["negatives"])
+        columns["negatives"] = pa.chunked_array(lists, arrow_type("negatives"))
     made = pa.table({**columns, FILE: table.column(FILE), LINE: table.column(LINE)})
     return replace(texts.derive(made, f"placeholder {shape}", shape), used={}, skipped={})

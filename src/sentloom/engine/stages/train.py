@@ -20,7 +20,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.heads import check_dimensions
 from sentloom.encoder.lengths import Cut, count_cut, covering_length
-from sentloom.encoder.loading import shared_encoder
+from sentloom.encoder.loading import shared_encoder, takes_default_pooling
 from sentloom.encoder.locate import locate as locate_model
 from sentloom.encoder.lora import add_lora
 from sentloom.encoder.pooling import Pooling
@@ -112,9 +112,8 @@ class Train(EncoderKeys, DataStage):
         """The pooling to load the encoder with; None leaves the encoder its own."""
         if self.pooling is not None:
             return self.pooling
-        own = stated_pooling(source)
-        self.refuse_unstated_pooling(own)
-        return self.preset_pooling if own is None else None
+        self.refuse_unstated_pooling(stated_pooling(source))
+        return self.preset_pooling if takes_default_pooling(locate_model(source)) else None
 
     def pooling_after(self, own: str | None) -> str | None:
         """The pooling of the encoder that it produces from one with this pooling."""

@@ -21,7 +21,7 @@ from sentloom.errors import InputError, MissingPart, option
 from sentloom.evaluation.pairs import correlation_task, detection_task, ranking_task
 from sentloom.evaluation.retrieval import ranks_of
 from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check, read_part
-from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
+from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task, TaskSettings
 from sentloom.lab.suites.set_tables import read_table
 
 CUTOFF = 100
@@ -120,7 +120,7 @@ def cqadupstack(origin: SetSource, names: Iterable[str] = FORUMS) -> Task:
         score,
         source,
         Rows({"forums": [vars(forum) for forum in forums]}, source).sha256,
-        {"task": "search", "cutoff": CUTOFF},
+        TaskSettings(others={"task": "search", "cutoff": CUTOFF}),
         (HUB_NOTES["CQADupStack"],) if origin.folder is None else (),
     )
 

@@ -20,7 +20,7 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import METRICS, Numbers
 from sentloom.evaluation.set_source import Rows, SetSource, joint_sha256
-from sentloom.evaluation.task import Score, Scores, Suite, Task
+from sentloom.evaluation.task import Score, Scores, Suite, Task, TaskSettings
 from sentloom.lab.suites.probed_sets import ProbedSet, read_edition, sides
 from sentloom.lab.suites.transfer import SENTGLUE_SETS
 from sentloom.methods.settings import Settings
@@ -60,7 +60,7 @@ def load(name: str, origin: SetSource) -> Task:
         score=partial(_scores, edition, train, test),
         source=", ".join(dict.fromkeys((train.source, test.source))),
         sha256=joint_sha256(train, test),
-        settings={"protocol": "fine-tuned", **settings},
+        settings=TaskSettings(others={"protocol": "fine-tuned", **settings}),
         notes=tuple(dict.fromkeys(note for note in (*train.notes, *test.notes, edition.note) if note)),
     ).under(SEED)
 

@@ -11,7 +11,7 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import MissingPart
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check
-from sentloom.evaluation.task import Lookup, Score, Scores, Task
+from sentloom.evaluation.task import Lookup, Score, Scores, Task, TaskSettings
 from sentloom.lab.suites.senteval_folder import read_any
 from sentloom.search.vectors import Vectors
 
@@ -100,13 +100,15 @@ def _task(edition: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows
         score=lambda lookup: _scores(edition, parts, probe, lookup),
         source=", ".join(dict.fromkeys(part.source for part in rows)),
         sha256=hashlib.sha256("\n".join(part.sha256 for part in rows).encode()).hexdigest(),
-        settings={
-            "preset": probe.preset,
-            "hidden": probe.hidden,
-            "features": edition.features,
-            "protocol": _protocol(edition),
-            "train_rows": len(learned),
-        },
+        settings=TaskSettings(
+            others={
+                "preset": probe.preset,
+                "hidden": probe.hidden,
+                "features": edition.features,
+                "protocol": _protocol(edition),
+                "train_rows": len(learned),
+            }
+        ),
         notes=tuple(dict.fromkeys(note for note in notes if note)),
     )
 

@@ -25,7 +25,7 @@ from sentloom.errors import DataError, InputError, Problem
 from sentloom.evaluation.geometry import geometry, scored_pairs
 from sentloom.evaluation.pairs import correlation_task
 from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check, read_part
-from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
+from sentloom.evaluation.task import Kind, Lookup, Score, Scores, Suite, Task, TaskSettings
 from sentloom.lab.suites.senteval_folder import read_any
 from sentloom.lab.suites.set_tables import read_table
 
@@ -64,7 +64,9 @@ def load_geometry(main: str, name: str, origin: SetSource) -> Task:
         return {measure: Score("mean", np.array([[getattr(measured, measure) / 100]])) for measure in GEOMETRY}
 
     texts = [*rows["sentence1"], *rows["sentence2"]]
-    return Task(name, main, {"symmetric": texts}, score, rows.source, rows.sha256, {"task": "geometry"}, rows.notes)
+    return Task(
+        name, main, {"symmetric": texts}, score, rows.source, rows.sha256, TaskSettings(Kind.GEOMETRY), rows.notes
+    )
 
 
 def _read(name: str, origin: SetSource, keep: tuple[str, ...] = ()) -> Rows:

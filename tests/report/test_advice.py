@@ -3,8 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from sentloom.fitting.build_result import advise
-from sentloom.fitting.routes import SkippedRoute
+import pytest
+
+from sentloom.fitting.build_result import Refusal
+from sentloom.fitting.result import Advice, AdviceKind
+from sentloom.report.advice import sentence
 from tests.report.results_by_hand import measure
 
 # 812 items; the interval of the difference is 1 wide to both sides
@@ -12,9 +15,14 @@ GAIN = measure(before=60.0, after=60.5, spread=2.0)
 LOSS = measure(before=60.0, after=57.0, spread=2.0)
 
 
-def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=(), steps=60):
-    facts = {"label_free": label_free, "not_prose": not_prose, "skipped": skipped, "folder": Path("my model.fit")}
-    return " ".join(advise(decided, gain, steps=steps, **facts))
+def said(decided, gain=1.0, steps=60, **facts):
+    refusal = Refusal(decided, gain, Path("my model.fit"), steps=steps, **facts)
+    return " ".join(sentence(given, decided) for given in refusal.advice)
+
+
+@pytest.mark.parametrize("kind", AdviceKind)
+def test_every_advice_has_a_sentence(kind):
+    assert sentence(Advice(kind, 40, 200, ("pairs",)), GAIN).endswith((".", ")."))
 
 
 def test_a_clear_loss_asks_for_no_more_steps():
@@ -60,14 +68,9 @@ def test_validation_and_test_rows_that_disagree():
 
 
 def test_a_larger_budget_is_advised_only_where_it_left_something_out():
-    late = [
-        SkippedRoute("bootstrapped", "the budget has no time for it", for_time=True),
-        SkippedRoute("synthetic", "none"),
-    ]
-    assert "Not tried for lack of time: bootstrapped. A larger budget leaves time for more routes." in said(
-        GAIN, skipped=late
-    )
-    assert "--budget" not in said(GAIN, skipped=late[1:])
+    late = said(GAIN, late=("bootstrapped", "tsdae"))
+    assert "Not tried for lack of time: bootstrapped, tsdae. A larger budget leaves time for more routes." in late
+    assert "--budget" not in said(GAIN)
 
 
 def test_a_short_training_is_said():

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.bases import load_bases
-from sentloom.fitting.planning import choosing_scores, mean_score, strongest
+from sentloom.fitting.planning import score_bases, strongest
 from sentloom.fitting.prepare import Prepared, prepare_inputs
 from sentloom.fitting.tasks import HeldOut
 from tests.fitting import small_base
@@ -45,9 +44,10 @@ def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
     tasks = (task("a", {"base": 0.9, "plain": 0.4}), task("b", {"base": 0.0, "plain": 0.6}))
     both, only = (prepared(of) for of in (tasks, tasks[:1]))
     job = job_in(tmp_path)
-    assert mean_score(first, both, job.memory) == pytest.approx(45)
-    assert strongest((first, second), both, job) is second
-    assert strongest((first, second), only, job) is first
+    standings = score_bases((first, second), both, job)
+    assert [standing.value for standing in standings] == pytest.approx([45, 50])
+    assert strongest(standings) is second
+    assert strongest(score_bases((first, second), only, job)) is first
 
 
 def test_with_few_rows_all_folds_count(folder, tmp_path):
@@ -56,5 +56,6 @@ def test_with_few_rows_all_folds_count(folder, tmp_path):
     (base,) = load_bases(asked)
     few = prepare_inputs(asked, [base.encoder], [].append)
     assert few.folds
-    (score,) = choosing_scores(base, few, open_memory(tmp_path / "measured"))
+    (standing,) = score_bases([base], few, job_in(tmp_path))
+    (score,) = standing.scores
     assert len(score.items) == sum(len(fold.splits[0].validation) for fold in few.folds)

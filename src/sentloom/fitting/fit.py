@@ -27,6 +27,7 @@ Each step is a file of this package, in this order:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sentloom.encoder.device import fast_precision
@@ -34,14 +35,15 @@ from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
-from sentloom.fitting.build_result import build_result
+from sentloom.fitting.build_result import Findings, build_result
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.lengths import LEAST_STEPS, cost
 from sentloom.fitting.making import make_data
 from sentloom.fitting.panel import PANEL_TEXTS
 from sentloom.fitting.plan import FitPlan, Job, plan_inputs, read_plan
-from sentloom.fitting.planning import choosing_scores, new_plan, set_sizes, with_rounds
+from sentloom.fitting.planning import Standing, candidates_in_time, new_plan, score_bases, with_rounds
 from sentloom.fitting.prepare import Prepared, per_training, prepare_inputs
 from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merging_effect, race, with_merged
 from sentloom.fitting.request import Budget, Log, Request
@@ -60,8 +62,12 @@ from sentloom.fitting.verify import (
 from sentloom.progress import duration
 
 
-def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[FitResult, Path]:
-    """From inputs to a result, and the folder of the best model. `recipe` has the routes of a recipe.
+def run(
+    request: Request, log: Log, recipe: GivenRoutes | None = None, inputs: Sequence[FitInput] | None = None
+) -> tuple[FitResult, Path]:
+    """From inputs, which may have been read, to a result and the folder of the best model.
+
+    `recipe` has the routes of a recipe.
 
     With a budget in steps, times are reported and change nothing. With a time budget, they decide how long runs are,
     which is written to plan.json first.
@@ -69,17 +75,18 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     clock = Clock(None if recipe else request.parsed_budget.seconds)
     request = replace(request, base=(recipe.base,), seed=recipe.seed) if recipe else request
     accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
-    prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
+    encoders = [base.encoder for base in bases]
+    budget = Budget(None, None) if recipe else request.parsed_budget
+    affordable = partial(candidates_in_time, budget, bases)
+    prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     if not request.force:
-        refuse_not_prose([base.encoder for base in bases], prepared, job.memory)
+        refuse_not_prose(encoders, prepared, job.memory)
     clock.lap("reading")
-    make_plan(job, prepared, bases)
-    prepared = prepared.searching(job.plan.candidates)
-    set_sizes(clock, prepared, job.plan)
+    prepared, standings = make_plan(job, prepared, bases)
     reference = base_at(bases, job.plan.reference)
-    before = choosing_scores(reference, prepared, job.memory)
+    before = next(standing.scores for standing in standings if standing.base is reference)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
     runs = with_merged(racing, race(racing))
     best = next((trained for trained in runs if trained.run.verdict == BEST), None)
@@ -101,8 +108,7 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
-    proof = replace(proof, measures=measures)
-    result = build_result(request, prepared, job.plan, runs, best, proof, bases, job.memory)
+    result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
     warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
     clock.lap("second seed and report" if stability else "report")
@@ -114,16 +120,20 @@ def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
 
 
-def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> None:
-    """The plan that was made before for the same inputs, or a new one; described either way."""
+def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+    """The plan that was made before for the same inputs, or a new one; described either way.
+
+    Returns the data, with as many candidates as the plan says, and how the bases stand.
+    """
     path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
-        set_sizes(job.clock, prepared.searching(plan.candidates), plan)
-        job.plan = plan
-    else:
-        job.change(new_plan(inputs, job, prepared, bases))
+        job.plan, job.clock.speed = plan, plan.speed
+        prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    standings = score_bases(bases, prepared, job)
+    if not plan:
+        job.change(new_plan(inputs, job, prepared, standings))
         job.clock.lap("planning")
     if not job.plan.rounds:  # what the routes learn from has to be made first
         budget = per_training(job.request.parsed_budget, prepared.folds)
@@ -132,6 +142,7 @@ def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> None:
         job.change(with_rounds(job.plan, budget))
     for line in plan_lines(job, prepared):
         job.log(line)
+    return prepared, standings
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:
@@ -145,7 +156,7 @@ def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:
         yield from (f"  {line}" for line in _time_lines(job))
     else:
         yield from _step_lines(plan)
-    for part in prepared.searching(plan.candidates).test:
+    for part in prepared.test:
         for task in part.tasks:
             if there := task.settings.of_documents:
                 searched = len(task.texts["document"])

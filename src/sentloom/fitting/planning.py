@@ -5,7 +5,7 @@ than a weak base is no reason to use a model. How many routes race follows from 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sentloom.errors import InputError, option
@@ -13,7 +13,7 @@ from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base, Teacher, find_teacher
-from sentloom.fitting.clock import MOST_MERGES, RULE, Clock, routes_in, seconds_per_text, size_of_tasks
+from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
 from sentloom.fitting.gate import expected_power, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
@@ -27,19 +27,54 @@ from sentloom.fitting.tasks import Candidates, affordable_candidates
 NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
 
 
-def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, bases: Sequence[Base]) -> FitPlan:
-    """Score the bases, and choose among the routes. A recipe has its own routes and lengths."""
+@dataclass(frozen=True)
+class Standing:
+    """A base, and its scores on what chooses among the runs."""
+
+    base: Base
+    scores: tuple[Score, ...]
+
+    @property
+    def value(self) -> float:
+        """The mean of its scores."""
+        return sum(score.value for score in self.scores) / len(self.scores)
+
+
+def candidates_in_time(budget: Budget, bases: Sequence[Base], texts: Sequence[str]) -> Candidates:
+    """How many of some texts there is time to search, at the speed of the slowest base."""
+    if budget.seconds is None:
+        return Candidates()
+    return affordable_candidates(max(seconds_per_text(base.encoder, texts) for base in bases), budget)
+
+
+def score_bases(bases: Sequence[Base], prepared: Prepared, job: Job) -> tuple[Standing, ...]:
+    """All bases on the validation rows, or on the folds; the clock learns how long that takes."""
     job.log("\nScoring the base ...")
-    budget = job.request.parsed_budget if not prepared.recipe else Budget(None, None)
-    candidates = Candidates()
-    if budget.seconds is not None:
-        candidates = affordable_candidates(
-            max(seconds_per_text(base.encoder, prepared.texts) for base in bases), budget
-        )
-    prepared = prepared.searching(candidates)
-    reference = strongest(bases, prepared, job)
+    job.clock.size_of_run = size_of_tasks(prepared.choosing)
+    job.clock.size_of_winner = size_of_tasks(prepared.proving) + 2 * size_of_tasks([prepared.general])
+    standings = list[Standing]()
+    for base in bases:
+        with job.clock.scoring_of_run():
+            standings.append(Standing(base, tuple(_choosing_scores(base, prepared, job.memory))))
+    return tuple(standings)
+
+
+def _choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
+    if prepared.folds:
+        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
+    return main_scores(base.encoder, prepared.choosing, memory, show_progress=True)
+
+
+def strongest(standings: Sequence[Standing]) -> Base:
+    """The base with the best mean score; among equals the first."""
+    return max(standings, key=lambda standing: standing.value).base
+
+
+def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
+    """Choose the reference and the routes. A recipe has its own routes and lengths."""
+    reference, bases = strongest(standings), [standing.base for standing in standings]
     power = _power(reference, job, prepared)
-    plan = FitPlan(inputs, (), (), candidates=candidates, power=power, reference=reference.path)
+    plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
     job.clock.lap("scoring the base")
     if prepared.recipe:
         own = prepared.recipe.routes
@@ -48,37 +83,7 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, bases: Seq
     plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
     again = int(job.request.force and prepared.label_free)
     plan = replace(plan, speed=job.clock.speed, again=again)
-    return _with_routes(plan, routes, job, per_training(budget, prepared.folds))
-
-
-def set_sizes(clock: Clock, prepared: Prepared, plan: FitPlan | None = None) -> None:
-    """Tell the clock how much is scored: for every run, and at the end for the winner and its base."""
-    clock.size_of_run = size_of_tasks(prepared.choosing)
-    clock.size_of_winner = size_of_tasks(prepared.proving) + 2 * size_of_tasks([prepared.general])
-    clock.speed = plan.speed if plan else 0.0
-
-
-def strongest(bases: Sequence[Base], prepared: Prepared, job: Job) -> Base:
-    """The base with the best mean score on the validation rows or folds; among equals the first."""
-    set_sizes(job.clock, prepared)
-    values = []
-    for base in bases:
-        with job.clock.scoring_of_run():
-            values.append(mean_score(base, prepared, job.memory))
-    return max(zip(values, bases, strict=True), key=lambda both: both[0])[1]
-
-
-def mean_score(base: Base, prepared: Prepared, memory: Memory) -> float:
-    """The mean of the main scores of a base on what chooses among the runs."""
-    scores = choosing_scores(base, prepared, memory)
-    return sum(score.value for score in scores) / len(scores)
-
-
-def choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
-    """The main scores of a base on the validation rows, or on the folds."""
-    if prepared.folds:
-        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
-    return main_scores(base.encoder, prepared.choosing, memory, show_progress=True)
+    return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:

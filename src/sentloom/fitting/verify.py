@@ -111,11 +111,12 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     gain = trial.best.difference or 0.0
+    gate = judge(decided, gain, nothing, other=trial.other, folds=folds, label_free=label_free, mined=prepared.mined)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),
         decided,
-        judge(decided, gain, nothing, other=trial.other, folds=folds, label_free=label_free),
+        gate,
         tuple(filter(None, warnings)),
         uses,
         power_of(main_scores(duel.base, deciding, duel.memory), level, label_free=label_free),

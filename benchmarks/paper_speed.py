@@ -24,7 +24,7 @@ from sentloom.engine.plan import Plan
 from sentloom.engine.runner import prepare
 from sentloom.lab.baselines.flow import fit_flow
 from sentloom.lab.baselines.wk_pooling import wk_pooling
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from sentloom.markdown import table
 
 WORDS = "the red kite flies over an old town while two children watch it from a hill and wave".split()
@@ -118,7 +118,9 @@ def built(folder, family, layers, width):
     """A model of random weights, built once."""
     place = folder / f"{family}-{layers}-{width}"
     if not place.is_dir():
-        build_model(place, family, sentences(200, 16), vocabulary=200, layers=layers, width=width, max_length=512)
+        build_model(
+            place, family, sentences(200, 16), size=Size(vocabulary=200, layers=layers, width=width, max_length=512)
+        )
     return str(place)
 
 

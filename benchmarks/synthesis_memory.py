@@ -54,10 +54,10 @@ def build(folder: Path, causal: bool) -> Path:
 
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    from sentloom.lab.init_model import build_model
+    from sentloom.lab.init_model import Size, build_model
 
     prose = [line for topic in topics.values() for line in topic.splitlines() if line.strip()]
-    build_model(folder / "t5", "t5", [*prose, *["true", "false"] * 50], vocabulary=1000, layers=1, width=32)
+    build_model(folder / "t5", "t5", [*prose, *["true", "false"] * 50], size=Size(vocabulary=1000, layers=1, width=32))
     if not causal:
         return folder / "t5"
     tokenizer = AutoTokenizer.from_pretrained(folder / "t5")

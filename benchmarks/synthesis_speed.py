@@ -22,7 +22,7 @@ import torch
 from sentloom import read
 from sentloom.data.corpus.docstrings import harvest
 from sentloom.encoder.loading import quiet
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from sentloom.writing.judges import judging_ids
 from sentloom.writing.language_model import padded
 from sentloom.writing.sampling import Sampling
@@ -47,7 +47,7 @@ def sentences():
 def random_model(folder, texts):
     words = Wording()
     prompts = [*words.entailment, *words.contradiction, *words.judge, words.true, words.false]
-    build_model(folder, "t5", [*texts[:3000], *prompts * 20], vocabulary=8000, layers=4, width=256)
+    build_model(folder, "t5", [*texts[:3000], *prompts * 20], size=Size(vocabulary=8000, layers=4, width=256))
     return TextToText.load(folder)
 
 

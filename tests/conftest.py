@@ -9,6 +9,8 @@ import torch
 from hypothesis import settings
 
 from sentloom.cli import main
+from sentloom.encoder.catalogue.listed import CATALOGUE
+from sentloom.encoder.catalogue.places import downloaded_folder
 from tests.encoder.small_models import FAMILIES
 
 settings.register_profile("quick", deadline=None, max_examples=15)  # the machine may be busy: no test is timed
@@ -17,6 +19,7 @@ settings.load_profile("quick")
 
 
 NUMBERS = count()
+DOWNLOADED = {name: downloaded_folder(entry) for name, entry in CATALOGUE.items()}  # before tests have their own cache
 RARE = set(FAMILIES) - {"bert", "t5"}
 
 
@@ -34,6 +37,22 @@ def scratch(request, monkeypatch, tmp_path_factory):
     folder = (request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else here) / "scratch"
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
     return folder
+
+
+@pytest.fixture
+def downloaded(scratch):
+    """A function that lends a model of the catalogue to the cache of a test, or skips it; scratch sets that cache."""
+
+    def lend(*names):
+        for name in names:
+            if not DOWNLOADED[name].is_dir():
+                pytest.skip(f"needs the model: sentloom models get {name}")
+            place = downloaded_folder(CATALOGUE[name])
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(DOWNLOADED[name])
+        return names[0]
+
+    return lend
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ ORDER = [
         "progress",
         "interrupts",
         "ray_actors",
+        "confined",
     ),
     *("data", "encoder", "search", "losses", "methods", "training", "writing"),
     *(

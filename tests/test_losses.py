@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.losses import (
+    NoNegatives,
+    Variant,
     angle,
     angle_similarity,
     candidate_scores,
@@ -364,8 +366,8 @@ def test_contrastive_equals_the_loops(data):
         *(x.tolist() for x in (a, p, n)), tau, margin=margin, own_weight=own_weight, skip=skip, barred=out, both=both
     )
     loss = contrastive(
-        a, p, n if m else None, temperature=tau, margin=margin, own_weight=own_weight, same=same,
-        barred=barred if m else None, both_ways=both,
+        a, p, n if m else None, temperature=tau, variant=Variant(margin, own_weight, both_ways=both),
+        excluded=NoNegatives(same, barred=barred if m else None),
     )  # fmt: skip
     assert loss.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -378,7 +380,7 @@ def test_contrastive_gradients():
     barred[0, 2] = True
     assert torch.autograd.gradcheck(
         lambda a, p, n, tau: contrastive(
-            a, p, n, temperature=tau, margin=0.1, own_weight=0.7, barred=barred, both_ways=True
+            a, p, n, temperature=tau, variant=Variant(0.1, 0.7, both_ways=True), excluded=NoNegatives(barred=barred)
         ),
         (a, p, n, tau),
     )

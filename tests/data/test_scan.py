@@ -49,12 +49,12 @@ def test_a_byte_order_mark_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
-def test_wide_encodings_are_refused_with_a_conversion_command(encoding: str, tmp_path: Path) -> None:
+def test_wide_encodings_are_read_and_noted(encoding: str, tmp_path: Path) -> None:
     mark = "\ufeff" if encoding.endswith("be") else ""
     (tmp_path / "a.txt").write_bytes(f"{mark}one\ntwo".encode(encoding))
-    with pytest.raises(DataError, match="byte order mark of UTF") as caught:
-        decoded(tmp_path / "a.txt", findings())
-    assert f"iconv -f {encoding[:6].upper()} -t UTF-8" in caught.value.fix
+    recorded = findings()
+    assert decoded(tmp_path / "a.txt", recorded) == "one\ntwo"
+    assert recorded.notes == [f"{tmp_path / 'a.txt'}: read as {encoding[:6].upper()}, as its byte order mark says"]
 
 
 def test_bad_bytes_and_nul_are_reported_and_become_replacement_characters(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel
 
-from sentloom.lab.init_model import letters_of, unigram_tokens, wordpiece_tokens
+from sentloom.lab.init_model import Form, letters_of, unigram_tokens, wordpiece_tokens
 
 SENTENCES = [
     "A man is playing a guitar on the stage.",
@@ -62,22 +62,22 @@ def train_tokenizer(kind: str) -> Tokenizer:
     """Train a tokenizer of the given type on the sentences above, the same in every process."""
     texts, specials = SENTENCES * 4, SPECIALS[kind]
     if kind == "wordpiece":
-        form = {"normalizer": normalizers.BertNormalizer(), "pre_tokenizer": pre_tokenizers.BertPreTokenizer()}
-        letters = letters_of(texts, form["normalizer"])
-        tokens = wordpiece_tokens(texts, 200, letters=letters, specials=specials, **form)
+        form = Form(normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer(), specials)
+        letters = letters_of(texts, form.normalizer)
+        tokens = wordpiece_tokens(texts, 200, form, letters)
         tokenizer = Tokenizer(models.WordPiece({token: at for at, token in enumerate(tokens)}, unk_token="[UNK]"))
     elif kind == "bytes":
         tokenizer = Tokenizer(models.BPE())
-        form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=False)}
-        tokenizer.pre_tokenizer = form["pre_tokenizer"]
+        form = Form(None, pre_tokenizers.ByteLevel(add_prefix_space=False))
+        tokenizer.pre_tokenizer = form.pre_tokenizer
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=specials, initial_alphabet=alphabet)
         tokenizer.train_from_iterator(texts, trainer)
     else:
-        form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.Metaspace()}
-        tokens = unigram_tokens(texts, 150, specials=specials, unknown="<unk>", **form)
+        form = Form(None, pre_tokenizers.Metaspace(), specials)
+        tokens = unigram_tokens(texts, 150, form, unknown="<unk>")
         tokenizer = Tokenizer(models.Unigram(tokens, unk_id=specials.index("<unk>")))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = form["normalizer"], form["pre_tokenizer"]
+    tokenizer.normalizer, tokenizer.pre_tokenizer = form.normalizer, form.pre_tokenizer
     tokenizer.add_special_tokens(specials)
     first, last = {"wordpiece": ("[CLS]", "[SEP]"), "bytes": ("<s>", "</s>"), "pieces": (None, "</s>")}[kind]
     frame = f"{first} $A {last}" if first else f"$A {last}"

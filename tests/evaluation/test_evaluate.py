@@ -5,7 +5,7 @@ import pytest
 
 from sentloom.data import read
 from sentloom.errors import InputError
-from sentloom.evaluation.evaluate import evaluate, open_memory, parse_models
+from sentloom.evaluation.evaluate import Scoring, evaluate, open_memory, parse_models
 
 HEAD = "score\tsentence1\tsentence2\tsubset\n"
 
@@ -37,9 +37,9 @@ def folder(tmp_path):
 
 def test_models_have_labels_and_seeds_are_averaged(folder):
     models = {"one": [Letters()], "three": [Letters(weight) for weight in (1.0, 2.0, 3.0)]}
-    found = evaluate(models, data=folder, checked=False)
+    found = evaluate(models, how=Scoring(folder, checked=False))
     cells = found.suites[0].sets[0].cells
-    alone = [evaluate({"m": [one]}, data=folder, checked=False) for one in models["three"]]
+    alone = [evaluate({"m": [one]}, how=Scoring(folder, checked=False)) for one in models["three"]]
     values = [one.suites[0].sets[0].cells["m"]["spearman"].value for one in alone]
     assert cells["three"]["spearman"].value == pytest.approx(np.mean(values))
     assert cells["three"]["spearman"].deviation == pytest.approx(np.std(values, ddof=1))
@@ -48,13 +48,13 @@ def test_models_have_labels_and_seeds_are_averaged(folder):
 
 
 def test_a_single_model_is_one_seed_and_models_in_a_list_are_numbered(folder):
-    expected = evaluate({"m": [Letters(2.0)]}, data=folder, checked=False).scores["m"]
+    expected = evaluate({"m": [Letters(2.0)]}, how=Scoring(folder, checked=False)).scores["m"]
     for models, label in (
         ({"x": Letters(2.0)}, "x"),
         ([Letters(1.0), Letters(2.0)], "Letters 2"),
         (Letters(2.0), "Letters"),
     ):
-        assert evaluate(models, data=folder, checked=False).scores[label] == expected
+        assert evaluate(models, how=Scoring(folder, checked=False)).scores[label] == expected
 
 
 @pytest.mark.parametrize(("models", "message"), [([], "no model is given"), ({}, "no model"), ({"x": []}, "for 'x'")])
@@ -64,7 +64,7 @@ def test_no_model_is_refused(models, message):
 
 
 def test_another_aggregation_skips_sets_without_known_subsets(folder):
-    found = evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="wmean").suites[0]
+    found = evaluate({"m": [Letters()]}, how=Scoring(folder, checked=False, aggregation="wmean")).suites[0]
     assert [one.main for one in found.sets] == ["spearman-wmean"]
     assert "its sub-sets are not known" in found.missing["STS13"]
     assert not found.averages  # its only set is a part of the published one
@@ -73,19 +73,19 @@ def test_another_aggregation_skips_sets_without_known_subsets(folder):
 def test_another_aggregation_applies_to_single_sts_sets_but_not_to_other_suites(folder):
     (folder / "own.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tab\tabc\n3\td\td\n")
     names = ["STS12", f"pairs:{folder / 'own.tsv'}"]
-    alone, own = evaluate({"m": [Letters()]}, names, data=folder, checked=False, aggregation="mean").suites
+    alone, own = evaluate({"m": [Letters()]}, names, how=Scoring(folder, checked=False, aggregation="mean")).suites
     assert [one.main for one in (*alone.sets, *own.sets)] == ["spearman-mean", "spearman"]
 
 
 def test_an_unknown_aggregation_is_refused(folder):
     with pytest.raises(InputError, match="all, mean, wmean"):
-        evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="median")
+        evaluate({"m": [Letters()]}, how=Scoring(folder, checked=False, aggregation="median"))
 
 
 def test_cached_scores_equal_computed_ones(folder, tmp_path):
     memory = open_memory(tmp_path / "kept")
     plain, first, second = (
-        evaluate({"m": [Letters()]}, data=folder, checked=False, memory=kept) for kept in (None, memory, memory)
+        evaluate({"m": [Letters()]}, how=Scoring(folder, checked=False), memory=kept) for kept in (None, memory, memory)
     )
     assert plain == first == second
 
@@ -104,13 +104,13 @@ def test_parse_models():
 
 def test_data_in_memory_is_scored_by_its_shape():
     pairs = [("aaa", "aab"), ("bbb", "bba")]
-    found = evaluate({"m": [Letters()]}, [read(pairs)], checked=False)
+    found = evaluate({"m": [Letters()]}, [read(pairs)], Scoring(checked=False))
     assert found.scores == {"m": {"the list": 100.0}}
 
 
 def test_data_of_the_same_name_are_numbered_and_the_result_is_a_short_table():
     right, wrong = [("aaa", "aab"), ("bbb", "bba")], [("aaa", "bbb"), ("bba", "aab")]
-    found = evaluate({"m": [Letters()], "<b>": [Letters()]}, [right, wrong], checked=False)
+    found = evaluate({"m": [Letters()], "<b>": [Letters()]}, [right, wrong], Scoring(checked=False))
     assert list(found.scores["m"]) == ["the list 1", "the list 2"]
     first, second = found.scores["m"].values()
     assert first == 100 > second

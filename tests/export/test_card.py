@@ -1,7 +1,7 @@
 """The name of an exported model on its card: the hub's, or that of its folder."""
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.locate import EMBEDDED_ON_HUB
+from sentloom.encoder.catalogue.listed import EMBEDDED
 from sentloom.export.card import origin_of
 
 
@@ -18,4 +18,4 @@ def test_any_other_folder_is_called_by_its_name(bert):
 
 def test_the_embedded_encoder_has_its_licence():
     origin = origin_of(Encoder.load("embedded"))
-    assert (origin.name, origin.facts["license"]) == (EMBEDDED_ON_HUB, "apache-2.0")
+    assert (origin.name, origin.facts["license"]) == (EMBEDDED.upstream, "apache-2.0")

@@ -90,6 +90,16 @@ def test_a_set_decides_and_its_sentences_are_not_trained_on(bert, texts, tmp_pat
     assert "128 texts to train on" in said  # of 480
 
 
+def test_text_that_is_scored_is_not_all_there_is(bert, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("anchor\tpositive\none dog runs\ta cat sits\na bird sings\tone fish swims\n", "utf-8")
+    with pytest.raises(
+        InputError, match=r"every text is also in retrieval:.*pairs\.tsv, which the models are scored on"
+    ):
+        run(bert, read(pairs), tmp_path / "model", [f"retrieval:{pairs}"])
+    assert list(tmp_path.glob("model*")) == []
+
+
 def test_held_out_texts_depend_on_the_text_alone(texts):
     training, held_out = divided(texts)
     again, same = divided(texts[::-1])

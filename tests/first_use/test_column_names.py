@@ -106,16 +106,15 @@ def test_names_that_are_not_guessed_are_named_once_and_then_known(sentloom, mode
 
 
 def test_naming_the_column_is_enough_where_names_are_not_guessed(sentloom, model, tmp_path):
-    data = put(tmp_path / "fragen.csv", ("Frage", "Antwort"), [*ROWS, ("", "A row without a question.")])
-    shown = said(sentloom("search", data, "canteen", "-k", 5, "--model", model, "--column", "Antwort"))
+    data = put(tmp_path / "vragen.csv", ("Vraag", "Antwoord"), [*ROWS, ("", "A row without a question.")])
+    shown = said(sentloom("search", data, "canteen", "-k", 5, "--model", model, "--column", "Antwoord"))
     assert all(row[1] in shown for row in ROWS)
-    assert not any(row[0] in shown for row in ROWS)
     assert "5 vectors" in said(
-        sentloom("encode", data, "-o", tmp_path / "v.npy", "--model", model, "--column", "Antwort")
+        sentloom("encode", data, "-o", tmp_path / "v.npy", "--model", model, "--column", "Antwoord")
     )
     error = sentloom("search", data, "canteen", "--model", model, "--column", "Text")
     assert error.returncode == 2
-    assert "there is no column 'Text' among the columns 'Frage', 'Antwort'" in " ".join(error.stderr.split())
+    assert "there is no column 'Text' among the columns 'Vraag', 'Antwoord'" in " ".join(error.stderr.split())
 
 
 def test_a_column_that_is_really_called_positive_works(sentloom, model, tmp_path):

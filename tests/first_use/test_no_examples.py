@@ -1,6 +1,11 @@
-"""`fit --no-examples`: report and model hold no text of the rows, which `fit` alone quotes."""
+"""Where a fit keeps texts of the rows: in files that docs/privacy.md names, and with `--no-examples` in no report."""
 
+import re
+
+import pyarrow.parquet as pq
 import pytest
+
+from tests.paths import ROOT
 
 THINGS = "printer router invoice password calendar keyboard projector scanner badge laptop".split()
 ACTS = "replace reset order cancel lend repair update return".split()
@@ -26,11 +31,28 @@ def test_a_finished_fit_writes_its_report_again_without_examples(name, sentloom,
 
     assert sentloom(*command).returncode == 0
     assert {"model.fit/report.html", "model.fit/report.json", "model.fit/report.md"} == quoting_files(tmp_path)
+    assert [path for path in files_with_rows(tmp_path / "model.fit") if not path.startswith(places_of_rows())] == []
     trained = stages(tmp_path)
 
     assert sentloom(*command, "--no-examples").returncode == 0
     assert quoting_files(tmp_path) == set()
     assert stages(tmp_path) == trained
+
+
+def places_of_rows():
+    """The files and folders of a fit that hold texts of the rows, by the page on privacy."""
+    page = (ROOT / "docs/privacy.md").read_text("utf-8")
+    first_cells = re.findall(r"^\| (`MODEL\.fit/.*?) \| (?!.*no texts)", page, re.MULTILINE)
+    names = re.findall(r"`([^`]+)`", " ".join(first_cells))
+    return tuple(name.removeprefix("MODEL.fit/") for name in names)
+
+
+def files_with_rows(folder):
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        parquet = path.suffix == ".parquet"
+        content = str(pq.read_table(path).to_pydict()).encode() if parquet else path.read_bytes()
+        if b"marker" in content:
+            yield path.relative_to(folder).as_posix()
 
 
 def quoting_files(folder):

@@ -93,6 +93,9 @@ def test_what_to_do_next_works_when_pasted(place, fitted, tmp_path):
 def test_the_headline_has_a_unit(place, fitted):
     report = (place / "our models/it's mine.fit/report.md").read_text("utf-8")
     page = (place / "our models/it's mine.fit/report.html").read_text("utf-8")
+    reason = json.loads((place / "our models/it's mine.fit/report.json").read_text("utf-8"))["reason"]
+    assert re.search(r"nDCG@10 \d+\.\d\d before, \d+\.\d\d after", reason)
+    assert all(reason in text for text in (report, html.unescape(page), fitted.stdout))
     assert re.search(r"Deciding score \([^)]*; nDCG@10, 0 to 100\): ", report)
     assert re.search(r'<span class="label">[^<]*; nDCG@10, 0 to 100</span>', page)
     assert "; nDCG@10, 0 to 100" in fitted.stdout

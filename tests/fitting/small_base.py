@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from sentloom.encoder import Encoder
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 
 FIRST, SECOND = "bdfgk", "lmnprstvz"
 WORDS = [f"{a}{vowel}{b}{end}" for a in FIRST for vowel in "aeiou" for b in "lmr" for end in "o"][:60]
@@ -34,7 +34,7 @@ def other(sentence: str) -> str:
 def build_base(folder: Path) -> Path:
     """A BERT of two layers that knows the words and nothing else."""
     texts = [*sentences(400, 9), *map(other, sentences(400, 9))]
-    build_model(folder / "plain", "bert", texts, vocabulary=300, layers=2, width=32, max_length=32, seed=0)
+    build_model(folder / "plain", "bert", texts, seed=0, size=Size(vocabulary=300, layers=2, width=32, max_length=32))
     encoder = Encoder.load(str(folder / "plain"), pooling="mean")
     with torch.no_grad():
         for name, parameter in encoder.named_parameters():

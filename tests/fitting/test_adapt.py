@@ -59,12 +59,12 @@ def test_dimensions_and_no_head_that_is_dropped():
 
 
 def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
-    stages = adapted(ROUTE, Adaptation(guide="embedded-bge")).stages
-    assert [getattr(train.options, "guide", None) for train in stages] == [None, "embedded-bge", None]
+    stages = adapted(ROUTE, Adaptation(guide="bge-small")).stages
+    assert [getattr(train.options, "guide", None) for train in stages] == [None, "bge-small", None]
     assert stages[1].options.guided
     faq, words = small_base.pairs(tmp_path / "faq.tsv", 60), small_base.translations(tmp_path / "words.tsv", 60)
     for data, guided in ((faq, True), (words, False)):
-        asked = request(data=(str(data),), base=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
+        asked = request(data=(str(data),), base=(str(folder / "asks"),), guide="bge-small", output=tmp_path / "out")
         bases = load_bases(asked)
         prepared = prepare_inputs(asked, [base.encoder for base in bases], lambda line: None)
         routes, skipped = routes_from(bases, prepared, asked)

@@ -88,7 +88,7 @@ def test_making_takes_at_most_half_of_a_routes_share():
 
 def test_a_row_costs_what_later_stages_do_with_it_before_they_learn():
     """Per text 0.1 s to write, 0.05 s to search and 0.25 s for the teacher; 4 s for the vectors of all texts."""
-    teaching = replace(RESOURCES, teacher=Teacher("embedded"))
+    teaching = replace(RESOURCES, teacher=Teacher("reranker"))
     plain = timed("queries with a teacher", Shape.TEXTS, resources=teaching)
     written, mined, learned = plain.forecasts
     forecasts = (

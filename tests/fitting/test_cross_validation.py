@@ -118,7 +118,7 @@ def test_a_correlation_is_computed_within_folds():
 
 def test_a_fold_is_neither_shown_to_a_writer_nor_searched():
     fold = Fold((), {"raw.parquet": "fold-1/raw.parquet", "faq.parquet": "fold-1/faq.parquet"})
-    written = stage("synthesize", name="w", model="embedded", data="raw.parquet", shots="faq.parquet", kinds=["query"])
+    written = stage("synthesize", name="w", model="smollm2", data="raw.parquet", shots="faq.parquet", kinds=["query"])
     mined = stage("mine", name="m", model="embedded", data="stage:w", corpus=["raw.parquet"])
     synthesize, mine = fold.without(Plan("queries", "embedded", (written, mined)), 1).stages
     assert (synthesize.data, synthesize.options.shots, synthesize.model) == (

@@ -56,7 +56,7 @@ def test_only_a_gain_beyond_chance_passes():
     worse = judge(measured(score(*[1, 1] * 50), score(*[0, 1] * 50)), 1.0)
     assert not worse.passed
     for gate in (better, worse):  # the verdict is shown before the reason, which does not repeat it
-        assert gate.reason.startswith("Compared with its base on held-out rows: ")
+        assert gate.reason.startswith("Compared with its base on held-out rows: accuracy ")
     same = judge(measured(score(*[0, 1] * 50), score(*[0, 1] * 50)), 1.0)
     assert not same.passed
     assert same.reason.startswith("Not shown")

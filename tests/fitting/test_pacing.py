@@ -72,7 +72,7 @@ def test_a_route_is_dropped_from_a_round_on():
     assert [(skip.name, skip.for_time) for skip in first.skipped] == [("a", True)]
 
 
-WRITTEN = stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=90)
+WRITTEN = stage("synthesize", name="written", model="smollm2", data="a.txt", kinds=["query"], rows=90)
 LEARN = stage("contrastive", name="a", data="stage:written", steps=20, schedule="warmup-stable-decay", decay=0.25)
 
 
@@ -87,7 +87,7 @@ def test_writing_for_a_fold_leaves_half_of_what_the_rest_of_the_run_takes():
 
 def test_a_stage_with_another_length():
     assert [at_most(stage, {"written": 32, "a": 9}) for stage in (WRITTEN, LEARN)] == [
-        stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=32),
+        stage("synthesize", name="written", model="smollm2", data="a.txt", kinds=["query"], rows=32),
         stage("contrastive", name="a", data="stage:written", steps=9, schedule="warmup-stable-decay", decay=0.25),
     ]
     assert at_most(LEARN, {"written": 32}) is LEARN

@@ -70,7 +70,7 @@ def test_recipes_in_another_folder_name_the_base_by_its_absolute_path(tmp_path, 
         ({"dimensions": (64, 64)}, "given twice"),
         ({"writer": "https://example.org/v1"}, "the endpoint example.org needs a model"),
         ({"writer": "https://me:pass@example.org/v1", "writer_model": "m"}, "more than host and path"),
-        ({"writer": "embedded", "writer_model": "m"}, "writer_model can only be given for an endpoint"),
+        ({"writer": "smollm2", "writer_model": "m"}, "writer_model can only be given for an endpoint"),
         ({"max_tokens": 9}, "max_tokens can only be given for an endpoint"),
     ],
 )

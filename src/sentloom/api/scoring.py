@@ -12,7 +12,7 @@ from sentloom.data.in_memory import Data, Inputs, is_table
 from sentloom.data.shapes import Columns, Shape, as_columns, as_shape
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.engine.runner import start_accelerator
-from sentloom.evaluation.evaluate import Evaluation, Models, labelled, open_memory
+from sentloom.evaluation.evaluate import Evaluation, Models, Scoring, labelled, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.export.shrink import ShrinkRequest, Shrunk, refuse_bad_output
 from sentloom.export.shrink import shrink as train_student
@@ -72,12 +72,7 @@ def evaluate(
         evaluation = score_models(
             models,
             _suites(suite),
-            data=data,
-            pooling=pooling,
-            aggregation=aggregation,
-            fast=fast,
-            hidden=hidden,
-            checked=not unchecked,
+            Scoring(Path(data) if data else None, pooling, aggregation, fast, hidden, checked=not unchecked),
             memory=open_memory(Path(cache) if cache else None, cache_size * 1e9) if cache_size else None,
             log=log,
             show_progress=show_progress,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import data, exporting, fitting, lab, scoring, serving, ticking, vectors
+from sentloom.cli import data, exporting, fitting, lab, models, scoring, serving, ticking, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import SentloomError, disk_error
@@ -50,6 +50,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 for panel, verbs in PANELS.items():
     for verb in verbs:
         app.command(cls=Command, rich_help_panel=panel)(verb)
+app.add_typer(models.app, name="models", rich_help_panel="Use an encoder")
 app.add_typer(lab.app, name="lab", rich_help_panel=MORE)
 
 

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     BackendName = str
 else:
     BackendName = Literal[tuple(backend_names())]
+
+READING = "How files are read"  # a group of options
 
 Data = Annotated[
     str,
@@ -49,6 +51,19 @@ ColumnsOption = Annotated[
         help="Which column is which: 'anchor=title, positive=body'. Use column numbers (anchor=1) if there is no "
         "header.",
     ),
+]
+SheetOption = Annotated[
+    str | None, typer.Option("--sheet", metavar="NAME", help=OPTIONS["sheet"].help, rich_help_panel=READING)
+]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help=OPTIONS["encoding"].help, rich_help_panel=READING)
+]
+MaxUnusableOption = Annotated[
+    str | None,
+    typer.Option("--max-unusable", metavar="SHARE", help=OPTIONS["max_unusable"].help, rich_help_panel=READING),
+]
+MinCountOption = Annotated[
+    int, typer.Option("--min-count", metavar="NUMBER", help=OPTIONS["min_count"].help, rich_help_panel=READING)
 ]
 ModelOption = Annotated[
     str, typer.Option("--model", "-m", metavar="MODEL", help="The encoder: embedded, a model folder, or a hub name.")
@@ -140,14 +155,17 @@ def read(
     quoted: bool | None = None,
     keep: Sequence[str] = (),
     column: str | None = None,
+    how: Mapping[str, Any] | None = None,
 ) -> "Dataset":
     """Read data for a command and show what it was taken for.
 
     If its columns are not recognised, and none were assigned, only the `column` that is used is read, as texts.
     """
     from sentloom.data.corpus.opening import open_data
+    from sentloom.data.inputs import named
     from sentloom.report import data_tables
 
+    name = named(name, **(how or {}))
     opened = partial(open_data, name, shape=shape, keep=keep, quoted=quoted, allow=allow)
     try:
         data = opened(columns=parse_columns(columns) if columns else None)

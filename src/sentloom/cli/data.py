@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, Data, ModelOption, ShapeOption, SpreadsheetOption, load, read, show
+from sentloom.cli.common import (
+    ColumnsOption,
+    Data,
+    EncodingOption,
+    MaxUnusableOption,
+    MinCountOption,
+    ModelOption,
+    ShapeOption,
+    SheetOption,
+    SpreadsheetOption,
+    load,
+    read,
+    show,
+)
 from sentloom.errors import InputError, MissingPart
 
 if TYPE_CHECKING:
@@ -80,6 +93,10 @@ def check(
         ),
     ] = None,
     spreadsheet_safe: SpreadsheetOption = False,
+    sheet: SheetOption = None,
+    encoding: EncodingOption = None,
+    min_count: MinCountOption = 0,
+    max_unusable: MaxUnusableOption = None,
 ) -> None:
     """Report what a data file holds, what is wrong with it, and whether test sentences are in it; or repair a copy.
 
@@ -90,6 +107,7 @@ def check(
     from sentloom.data.hygiene.inspection import count_tokens, inspect
     from sentloom.data.hygiene.leaks import find_leaks
     from sentloom.data.limits import CLEANING
+    from sentloom.data.shapes import EVERY
     from sentloom.report import data_tables
 
     settings = CleanSettings(
@@ -100,11 +118,13 @@ def check(
         distinct=distinct,
         near_duplicates=near_duplicates,
     )
+    how = {"sheet": sheet, "encoding": encoding, "min_count": min_count, "max_unusable": max_unusable}
     if output:
-        dataset = _fixed(read(data, shape, columns, CLEANING, quoted), settings, output, spreadsheet_safe)
+        rows = read(data, shape, columns, CLEANING, quoted, EVERY, how=how)
+        dataset = _fixed(rows, settings, output, spreadsheet_safe)
     else:
         _refuse_repairs(settings, spreadsheet_safe)
-        dataset = read(data, shape, columns, quoted=quoted)
+        dataset = read(data, shape, columns, quoted=quoted, how=how)
     evaluation = [read(name, None, None) for name in against or ()]
     tokens = _tokens(model)
     inspected = inspect(dataset, _lengths(tokens), tokens.max_length) if tokens else inspect(dataset)
@@ -118,6 +138,7 @@ def check(
         show(data_tables.leaks(leaks))
     if findings:
         report = {"file": data, "sha256": dataset.sha256, **asdict(inspected), "tokens": [*map(asdict, tokenized)]}
+        report |= {"lost": dataset.lost, "unread": dict(dataset.unread)}
         _write_findings(findings, report, leaks)
     if leaks and leaks.first:
         raise typer.Exit(FOUND_LEAKS)

@@ -84,7 +84,7 @@ def fit(
     options = {name: value for name, value in options.items() if _is_given(OPTIONS[name], value)}
     request = make_request(data, output, options)
     refuse_bad_request(request)
-    for name in data:
+    for name in request.data:
         if line := first_look(name, request):
             show(line)
     show("Loading PyTorch and Transformers ...")

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnOption, ColumnsOption, DeviceOption, PrecisionOption, ShapeOption, show
+from sentloom.cli.common import (
+    ColumnOption,
+    ColumnsOption,
+    DeviceOption,
+    EncodingOption,
+    PrecisionOption,
+    ShapeOption,
+    SheetOption,
+    show,
+)
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
@@ -29,6 +38,8 @@ def serve(
     column: ColumnOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    sheet: SheetOption = None,
+    encoding: EncodingOption = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen. Other machines need an API key.")
     ] = "127.0.0.1",
@@ -66,7 +77,8 @@ def serve(
     key = read_key(api_key_file)
     check_address(host, key)
     loaded = load_models(models, device, precision)
-    searched = _corpus(ground(corpus, column, shape, columns), loaded) if corpus else None
+    how = {"sheet": sheet, "encoding": encoding}
+    searched = _corpus(ground(corpus, column, shape, columns, how), loaded) if corpus else None
     where = loaded[0].encoder.device
     workers = worker_count(where)
     with bind(host, port) as listener, pack_workers(where) as executor:

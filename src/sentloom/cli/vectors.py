@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +19,12 @@ from sentloom.cli.common import (
     ColumnsOption,
     Data,
     DeviceOption,
+    EncodingOption,
     ModelOption,
     PoolingOption,
     PrecisionOption,
     ShapeOption,
+    SheetOption,
     load,
     read,
     resumable,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from sentloom.search.vectors import Vectors
 
 PROMPT = "search> "
+SHOWN_COLUMNS, SHOWN_CHARACTERS = 3, 60  # beside a result
+UNSHOWN = ("document", "links")  # of documents, whose place says which it is
 CORPUS, ORIGIN = "corpus.parquet", "of"  # that a fit writes: the inputs that a text is from, which is no unused column
 
 
@@ -80,25 +84,31 @@ def encode(
     workers: Annotated[
         int | None, typer.Option(min=1, help="How many workers Ray starts. By default one per core.")
     ] = None,
+    sheet: SheetOption = None,
+    encoding: EncodingOption = None,
 ) -> None:
     """Write a file with the vector of every sentence. Run the same command again to resume."""
     from sentloom.data.columns import text_column
+    from sentloom.data.shapes import EVERY
     from sentloom.encoder.vector_files import encode_to_file, encode_with_ray
     from sentloom.files import at_its_name
 
     if workers and engine != "ray":
         raise InputError("--workers", "the engine local has no workers", "", "leave it out, or add --engine ray")
-    dataset = read(data, shape, columns, column=column)
+    dataset = read(data, shape, columns, keep=EVERY, column=column, how={"sheet": sheet, "encoding": encoding})
     is_folder = at_its_name(Path(model)).is_dir()
     place = str(Path(model).resolve()) if is_folder else model  # workers may run in another folder
     opened = partial(load, place, pooling, device, precision, backend)
     encoder, name = opened(), text_column(dataset, column)
     texts, source = dataset.column(name), f"{dataset.sha256} {dataset.used} {name}"
+    beside = dataset.others(name)
     with resumable():
         if engine == "ray":
-            before = encode_with_ray(encoder, opened, texts, output, source=source, role=role, workers=workers)
+            before = encode_with_ray(
+                encoder, opened, texts, output, source=source, role=role, workers=workers, beside=beside
+            )
         else:
-            before = encode_to_file(encoder, texts, output, source=source, role=role)
+            before = encode_to_file(encoder, texts, output, source=source, role=role, beside=beside)
     if before:
         show(f"resumed after {before:,} distinct sentences of an earlier run")
     show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
@@ -144,6 +154,8 @@ def search(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
     backend: BackendOption = "torch",
+    sheet: SheetOption = None,
+    encoding: EncodingOption = None,
 ) -> None:
     """Search by meaning: show the sentences nearest to a query. Vectors are cached, so the next search is fast."""
     from sentloom.encoder.vector_files import open_vectors
@@ -152,7 +164,7 @@ def search(
 
     request = choose(first, model, within)
     encoder = load(request.model, pooling, device, precision, backend)
-    target = ground(request.data, column, shape, columns)
+    target = ground(request.data, column, shape, columns, {"sheet": sheet, "encoding": encoding})
     documents = (
         open_vectors(vectors, (len(target.texts), encoder.dimension))
         if vectors
@@ -216,18 +228,47 @@ def is_model_folder(folder: Path) -> bool:
     return config.is_file() and "model_type" in read_json(config)
 
 
-def ground(name: str | None, column: str | None, shape: "Shape | None", columns: str | None) -> SearchTarget:
-    """The texts of a file, of pairs the answers, by line or row; or the summaries of docstrings, by name."""
+def ground(
+    name: str | None,
+    column: str | None,
+    shape: "Shape | None",
+    columns: str | None,
+    how: Mapping[str, str | None],
+) -> SearchTarget:
+    """The texts of a file, of pairs the answers, by line or row; or the summaries of docstrings, by name.
+
+    A folder with judgements is searched for the documents of its corpus.
+    """
+    from sentloom.data.beir import CORPUS as DOCUMENTS
+    from sentloom.data.beir import splits_of
     from sentloom.data.columns import searched_column
+    from sentloom.data.inputs import named
+    from sentloom.data.shapes import EVERY, text_columns
 
     if name is None:
         pairs = summaries()
         names = pairs.column("anchor")
         return SearchTarget(pairs.column(searched_column(pairs, column)), lambda row: str(names[row]))
-    keep = (ORIGIN,) if Path(name).name == CORPUS else ()
-    data = read(name, shape, columns, keep=keep, column=column)
-    texts = data.column(searched_column(data, column))
-    return SearchTarget(texts, lambda row: data.place(row).removeprefix(f"{name}, "))
+    of_fit = Path(name).name == CORPUS
+    name = named(name, split=DOCUMENTS) if splits_of(name) else name
+    data = read(name, shape, columns, keep=(ORIGIN,) if of_fit else EVERY, column=column, how=how)
+    searched = searched_column(data, column)
+    beside = data.table.select([]) if of_fit else data.others(*text_columns(data.shape))
+    return SearchTarget(data.column(searched), partial(_place, data, beside))
+
+
+def _place(data: "Dataset", beside: "pa.Table", row: int) -> str:
+    """Where a row is, and the first of its other columns that say something: its title and section, or its ids."""
+    file = data.files[0] if len(data.files) == 1 else os.path.commonpath([*data.files[:1], *data.files[-1:]])
+    place = data.place(row).removeprefix(file).lstrip("/, ")
+    cells = {name: shortened(beside.column(name)[row].as_py()) for name in beside.column_names if name not in UNSHOWN}
+    return " · ".join([place, *(f"{name}: {cell}" for name, cell in cells.items() if cell)][: 1 + SHOWN_COLUMNS])
+
+
+def shortened(cell: object) -> str:
+    """A cell as it is shown beside a result."""
+    text = "" if cell is None else " ".join(str(cell).split())
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def summaries() -> "Dataset":

@@ -1,5 +1,6 @@
 """Validate the cells of each role and convert a chunk of rows to an Arrow record batch."""
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
@@ -18,6 +19,7 @@ from sentloom.data.scan import OTHER_ENCODING
 from sentloom.data.shapes import Kind, Layout, arrow_type, form_of
 
 MISSING_VALUES = "values that were already missing in the source of the data"
+LISTS = "a list of positives is read as a row for each of them"
 UNUSABLE = object()  # marks a cell that is invalid for its role
 WITHOUT_GOLD = "rows without a gold label"
 
@@ -27,6 +29,7 @@ class Chunk(NamedTuple):
 
     places: Sequence[int]
     columns: Mapping[int, Sequence[object]]
+    files: Sequence[int] = ()  # of an input of several files, the number of each row's file
 
 
 class Cause(Enum):
@@ -92,8 +95,18 @@ def as_label(cell: object) -> str:
 
 
 def as_kept(cell: object) -> str:
-    """Convert any value to text; None becomes the empty string."""
+    """Convert any value to text; None becomes the empty string, lists and objects JSON."""
+    if isinstance(cell, list | dict):
+        return _clean(json.dumps(cell, ensure_ascii=False, default=str))
     return "" if cell is None else _clean(str(cell))
+
+
+def as_count(cell: str) -> float:
+    """How often something was clicked; what is no number counts once."""
+    try:
+        return as_score(cell)
+    except CellFault:
+        return 1.0
 
 
 def _clean(text: str) -> str:
@@ -142,7 +155,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
 
     Returns None once a single problem is enough to refuse the data; further rows are then only checked.
     """
-    before = findings.total
+    before, chunk = findings.total, _one_positive_each(layout, chunk, findings)
 
     def cells(parse: Callable[[Any], Any], at: int) -> Sequence[Any]:
         return _parsed(parse, layout.names[at], chunk.columns[at], chunk.places, findings)
@@ -158,16 +171,33 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     columns += [cells(as_kept, at) for at in layout.kept.values()]
     if findings.strict and findings.total:
         return None
-    places = chunk.places
+    places, files = chunk.places, chunk.files or [0] * len(chunk.places)
     if findings.total > before:
         usable = [at for at, row in enumerate(zip(*columns, strict=True)) if UNUSABLE not in row]
         findings.repeated += findings.total - before - (len(places) - len(usable))
-        places, columns = [places[at] for at in usable], [[column[at] for at in usable] for column in columns]
-    origin = [np.full(len(places), file), np.asarray(places, np.int64)]
+        places, files = [places[at] for at in usable], [files[at] for at in usable]
+        columns = [[column[at] for at in usable] for column in columns]
+    origin = [np.asarray(files, np.int32) + file, np.asarray(places, np.int64)]
     schema = schema_of(layout)
     arrays = [pa.array(values, kind) for values, kind in zip([*columns, *origin], schema.types, strict=True)]
     batch = pa.record_batch(arrays, schema=schema)
     return _with_gold(batch, findings) if Kind.NLI_LABEL in kinds.values() else batch
+
+
+def _one_positive_each(layout: Layout, chunk: Chunk, findings: Findings) -> Chunk:
+    """Rows with a list of positives as a row for each of them."""
+    at = layout.roles.get("positive", (-1,))[0]
+    cells = chunk.columns.get(at, ())
+    if not any(isinstance(cell, list) for cell in cells):
+        return chunk
+    rows = [row for row, cell in enumerate(cells) for _ in (cell if isinstance(cell, list) and cell else [cell])]
+    if LISTS not in findings.notes:
+        findings.notes.append(LISTS)
+    columns = {other: [column[row] for row in rows] for other, column in chunk.columns.items()}
+    each = [item for cell in cells for item in (cell if isinstance(cell, list) and cell else [cell])]
+    columns[at] = [None if item == [] else item for item in each]
+    files = [chunk.files[row] for row in rows] if chunk.files else ()
+    return Chunk([chunk.places[row] for row in rows], columns, files)
 
 
 def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], findings: Findings) -> list[object]:

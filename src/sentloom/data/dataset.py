@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sentloom.arguments import typed
+from sentloom.data.documents.folder import Unread, read_and_unread
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type, text_columns
 from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.files import cache_folder
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 RowNumbers = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
+PASSAGE = "passage"  # the place of a row in a document
 BLANK_LINES = "blank lines"  # the only skipped items that are no rows
 SHOWN = 60  # characters of a cell in the repr
 FOLDER_VARIABLE = "SENTLOOM_SCRATCH"
@@ -82,10 +84,22 @@ class Dataset:
     notes: tuple[str, ...] = ()  # how the files were read, if not as their extensions imply
     left_out: int = 0  # unusable rows
     irregular: tuple[Irregular, ...] = ()  # why rows are unusable, and what was repaired
+    unread: tuple[Unread, ...] = ()  # files of the folder that were not read, with the reason
     sources: tuple[int, ...] = ()  # for each file, the number of its data set among those joined; empty if only one
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def reading(self) -> list[str]:
+        """How many files were read, and which were not, in words; nothing for a single file."""
+        names = {name for name, _ in self.unread}
+        return read_and_unread(len(names.union(self.files)), self.unread) if self.unread or self.of_documents else []
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether rows are passages of documents."""
+        return self.place_name == PASSAGE
 
     @property
     def lost(self) -> dict[str, int]:
@@ -119,6 +133,11 @@ class Dataset:
     def own_name(self, column: str) -> str:
         """The name of a canonical column in the file: `answer` for `positive`."""
         return self.used.get(column, column)
+
+    def others(self, *used: str) -> pa.Table:
+        """All columns but these and the origin, by their names in the file."""
+        table = self.table.drop_columns([*used, FILE, LINE])
+        return table.rename_columns([self.own_name(name) for name in table.column_names])
 
     def _cells(self, name: str) -> list[Any]:
         if name in (FILE, LINE):

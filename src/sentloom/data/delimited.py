@@ -75,7 +75,11 @@ def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Diale
         return Dialect(separator, quoted=True)
     if request.quoted:
         return Dialect(own, quoted=True)
-    quoting = quoting_of(first_lines(entry.paths[0])) if entry.kind == "tsv" and _has_quotes(entry) else Quoting.NONE
+    quoting = (
+        quoting_of(first_lines(entry.paths[0], entry.how.encoding))
+        if entry.kind == "tsv" and _has_quotes(entry)
+        else Quoting.NONE
+    )
     if quoting is Quoting.SURE or (quoting is Quoting.LIKELY and findings.allowance.repair):
         removed = "cells are quoted as in a csv file; the quotes are removed"
         findings.notes.append(f"{entry.name}: {removed} (`sentloom check --unquoted` keeps them)")
@@ -88,7 +92,7 @@ def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Diale
 
 def _first_line(entry: Input) -> str:
     """Return the first line that is not blank."""
-    for _, text in first_lines(entry.paths[0]):
+    for _, text in first_lines(entry.paths[0], entry.how.encoding):
         if line := next(filter(str.strip, text.split("\n")), ""):
             return line.removesuffix("\r")
     return ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sentloom.data.dataset import Irregular
+from sentloom.data.documents.folder import Unread
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
 
@@ -48,6 +49,7 @@ class Findings:
         self.repeated = 0  # further problems of rows that already had one
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.unread: list[Unread] = []  # files of a folder
         self._cleaned = cleaned
         self._kinds: dict[str, _Kind] = {}
         self._repairs: dict[str, _Kind] = {}

@@ -1,34 +1,54 @@
-"""Find what to read: a file, a folder of files, two parallel text files (also in a zip file), or data on the hub."""
+"""Find what to read: a file, a folder of documents or data files, two parallel text files, or data on the hub.
+
+How a file is read may follow its name: `book.xlsx?sheet=2024`, `faq.csv?encoding=windows-1252`. The commands write
+their options there, so that a name says everything that is needed to read the same rows again.
+"""
 
 import io
 import json
-import os
 import re
 import stat
 import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, urlencode
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from sentloom.data.dataset import PASSAGE
+from sentloom.data.documents.folder import Unread, files_in
+from sentloom.data.documents.parsers import format_of, head_of, missing_package
+from sentloom.data.documents.plain import is_wrapped
+from sentloom.data.encodings import known
 from sentloom.data.limits import FREE_UNPACKED, MOST_FACTS, MOST_FILES, packed_room
-from sentloom.errors import InputError, MissingPart, first_line
-from sentloom.files import is_inside
+from sentloom.data.shapes import ShapeRequest
+from sentloom.errors import InputError, MissingPart, first_line, option
 
 File: TypeAlias = Path | zipfile.Path
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # each also with .gz
+TEXT_KINDS = (*LINE_KINDS, "json")
 JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
+SPREADSHEETS = ("xlsx", "xlsm", "xlsb", "xls", "ods")
 MEMORY = "memory"  # rows that are not in a file
 TWINS = "twins"  # two text files in which line n of the second translates line n of the first
+DOCUMENTS = "documents"  # files of text, each with a title and headings
+SHEET = "sheet"  # of a spreadsheet
+BEIR = "beir"  # a folder with a corpus, queries and judgements
 BETWEEN_TWINS = "+"
 EXPECTED = (
-    "a .txt, .csv, .tsv, .jsonl, .json (each also .gz) or .parquet file, a folder of such files, "
-    "two parallel text files such as corpus.en+corpus.de, or a zip file with two such files"
+    "a .txt, .csv, .tsv, .jsonl, .json (each also .gz), .parquet or .xlsx file, a document (.md, .html, .pdf, .docx), "
+    "a folder of such files, two parallel text files such as corpus.en+corpus.de, or a zip file with two such files"
 )
-EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"
+EXTRA = 'pip install "sentloom[documents]"'
+# Documents about the data files that they are beside.
+ABOUT = re.compile(
+    r"(readme|licen[cs]e|copying|changelog|contributing|notice|authors|dataset_?card)\b.*", re.IGNORECASE
+)
+BEIR_FILES = ("corpus", "queries")
+NO_FILES = "check the folder, or convert its files"
+SHOWN_UNREAD = 5
 MOST_SPLITS = 20  # named in a message
 HUB_FORM = "owner/name[/configuration][@revision][:split]"
 HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
@@ -39,14 +59,27 @@ NO_LANGUAGES = ("csv", "htm", "ids", "md", "rst", "tsv", "txt", "xml")
 UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
 
 
+class How(NamedTuple):
+    """How a file is read, if not as it would be by itself."""
+
+    sheet: str | None = None  # of a spreadsheet, by default the first that has rows
+    encoding: str | None = None  # of text, by default detected
+    min_count: int = 0  # of a search log: fewer clicks are no evidence
+    max_unusable: float | None = None  # share of the rows that may be left out
+    split: str | None = None  # of a folder with judgements
+
+
 class Input(NamedTuple):
-    """One thing to read: its display name, its kind, and its files (one, except for `arrow` and twins)."""
+    """One thing to read: its display name, its kind, and its files (one, except for `arrow`, twins and documents)."""
 
     name: str
     kind: str
     paths: tuple[Path, ...]
     members: tuple[str, ...] = ()  # of a zip file
     rows: object = None  # of the kind `memory`
+    how: How = How()
+    unread: tuple[Unread, ...] = ()  # other files of the same folder
+    folder: Path = Path()  # that documents are named from
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -55,12 +88,90 @@ class Input(NamedTuple):
 
     @property
     def place_name(self) -> str:
-        """What a row is called in messages: a line or a row."""
-        return "line" if self.kind in (*LINE_KINDS, TWINS) else "row"
+        """What a row is called in messages: a line, a passage or a row."""
+        return "line" if self.kind in (*LINE_KINDS, TWINS) else PASSAGE if self.kind == DOCUMENTS else "row"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the files that rows are from."""
+        return tuple(map(str, self.paths)) if self.kind == DOCUMENTS else (self.name,)
+
+
+def named(path: str | Path, **how: Any) -> str:
+    """A name that says how it is read, besides what it says already.
+
+    >>> named("book.xlsx", sheet="2024", encoding=None)
+    'book.xlsx?sheet=2024'
+    """
+    given = {name: value for name, value in how.items() if value not in (None, 0)}
+    if not given:
+        return str(path)
+    file, before = split_name(path)
+    stated = {name: value for name, value in before._asdict().items() if value not in (None, 0)}
+    return f"{file}?{urlencode({**stated, **given})}"
+
+
+def cleaning_options(name: str, request: ShapeRequest) -> tuple[str, ...]:
+    """The arguments of a command that reads the same rows."""
+    file, how = split_name(name)
+    asked = {"sheet": how.sheet, "encoding": how.encoding, "min-count": how.min_count or None}
+    stated = [text for flag, value in asked.items() if value is not None for text in (f"--{flag}", str(value))]
+    return (named(file, split=how.split), *request.options, *stated)
+
+
+def split_name(path: str | Path) -> tuple[str, How]:
+    """The file that a name names, and how it says it is read."""
+    text = str(path)
+    name, mark, query = text.rpartition("?")
+    pairs = parse_qsl(query) if mark and "=" in query else []
+    if not name or not pairs or _exists(text):
+        return text, How()
+    readers: dict[str, Any] = {"sheet": str, "encoding": known, "min_count": int, "max_unusable": _share, "split": str}
+    if wrong := next((key for key, _ in pairs if key not in readers), None):
+        raise InputError(
+            text, f"{wrong!r} is no way to read a file", f"one of {', '.join(readers)}", "correct the name"
+        )
+    try:
+        return name, How(**{key: readers[key](value) for key, value in pairs})
+    except ValueError as error:
+        raise InputError(text, f"cannot parse {query!r} ({error})", "a number", "correct it") from None
+
+
+def _share(text: str) -> float:
+    value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= value <= 1:
+        expected = "a share of the rows from 0 to 1, or a percentage: 0.2 or 20%"
+        raise InputError(option("max_unusable"), f"{text} is no share", expected, "correct it")
+    return value
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def find_inputs(path: str | Path) -> list[Input]:
     """Return the inputs at a path, or of a name on the hub if there is no such path."""
+    name, how = split_name(path)
+    inputs = [entry._replace(how=how) for entry in _inputs_at(name)]
+    _refuse_idle(name, how, inputs)
+    return inputs
+
+
+def _refuse_idle(name: str, how: How, inputs: Sequence[Input]) -> None:
+    """Refuse a way to read that has no meaning for what is read."""
+    kinds = {entry.kind for entry in inputs}
+    if how.sheet and SHEET not in kinds:
+        raise InputError(option("sheet"), f"{name} is no spreadsheet", ".xlsx, .xls or .ods", "leave it out")
+    if how.encoding and not kinds & {*TEXT_KINDS, TWINS, DOCUMENTS}:
+        raise InputError(option("encoding"), f"{name} is no text file", ".txt, .csv, .jsonl ...", "leave it out")
+    if how.split and BEIR not in kinds:
+        raise InputError(name, "it has no splits", "a folder with corpus, queries and qrels", "leave the split out")
+
+
+def _inputs_at(path: str) -> list[Input]:
     local = Path(path)
     try:
         if local.is_dir():
@@ -74,11 +185,13 @@ def find_inputs(path: str | Path) -> list[Input]:
         _check_regular(local)
     if exists and is_zip:
         return [_zipped(str(path))]
+    if exists and _is_document(local, kind):
+        return [_document(local)]
     if exists and not kind:
-        fix = EXPORT if local.suffix.lower() in SPREADSHEETS else "rename or convert the file"
-        raise InputError(str(path), f"unsupported extension {local.suffix!r}", EXPECTED, fix)
+        problem = f"unsupported extension {local.suffix!r}"
+        raise InputError(str(path), problem, EXPECTED, "rename or convert the file")
     if exists and kind:
-        return [Input(str(path), kind, (local,))]
+        return [_rows_of(local, kind)]
     if BETWEEN_TWINS in str(path):
         return [_twins(str(path))]
     match = hub_name(str(path))
@@ -99,7 +212,33 @@ def _kind(path: Path) -> str | None:
     kind = Path(name.removesuffix(".gz")).suffix.removeprefix(".")
     if JSON.search(name):
         return "jsonl"
+    if kind in SPREADSHEETS and not name.endswith(".gz"):
+        return SHEET
     return kind if kind in LINE_KINDS or name.endswith(".parquet") else None
+
+
+def _rows_of(path: Path, kind: str) -> Input:
+    if kind == SHEET:
+        _need("python_calamine", str(path))
+    return Input(str(path), kind, (path,))
+
+
+def _is_document(path: Path, kind: str | None) -> bool:
+    """Whether a file is read as a document; a .txt file is one if its lines are those of wrapped paragraphs."""
+    form = format_of(path.name)
+    return form is not None and (form != "txt" or kind is None or is_wrapped(head_of(path)))
+
+
+def _document(path: Path) -> Input:
+    if package := missing_package(str(format_of(path.name))):
+        _need(package, str(path))
+    return Input(str(path), DOCUMENTS, (path,), folder=path.parent)
+
+
+def _need(package: str, where: str) -> None:
+    if find_spec(package) is None:
+        problem = f"the package {package.replace('_', '-')}, which reads such files, is not installed"
+        raise MissingPart(where, problem, "", EXTRA)
 
 
 def _check_regular(path: Path) -> None:
@@ -112,43 +251,62 @@ def _check_regular(path: Path) -> None:
 
 
 def _folder(folder: Path) -> list[Input]:
-    """Return the data files in a folder, sorted; ignores hidden files, .json (often settings), others and folders."""
-    names = _file_names(folder)
-    if {"state.json", "dataset_info.json"} <= names:
+    """Return what is in a folder, in the order of names: its documents together, then its data files.
+
+    Texts beside data files that say what these are (README.md) are not read; .json files are often settings.
+    """
+    names, unread = files_in(folder)
+    if {"state.json", "dataset_info.json"} <= {*names}:
         return [_saved(folder)]
     if "dataset_dict.json" in names:
         splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json"))[:MOST_SPLITS])
         problem = f"this saved data set has the splits {splits}"
         raise InputError(str(folder), problem, "one split", "give the folder of one split")
-    paths = [folder / name for name in sorted(names) if not (name.startswith(".") or JSON.search(name))]
-    inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
-    _check_inside(folder, [entry.paths[0].name for entry in inputs])
-    kinds = {entry.kind for entry in inputs}
-    if len(kinds) != 1:
-        problem = f"the folder has files of the kinds {', '.join(sorted(kinds))}" if kinds else "no data files here"
-        raise InputError(str(folder), problem, "data files of one kind", "give the files of one kind by name")
-    return inputs
+    if judged := judgements_in(names):
+        return [Input(str(folder), BEIR, tuple(folder / name for name in judged))]
+    documents, tables, more = _sorted(folder, names)
+    unread = sorted([*(Unread(str(folder / name), why) for name, why in unread), *more])
+    together = [Input(str(folder), DOCUMENTS, tuple(documents), folder=folder)] if documents else []
+    inputs = [*together, *(Input(str(path), kind, (path,)) for path, kind in tables)]
+    if not inputs:
+        reasons = "; ".join(f"{name}: {why}" for name, why in unread[:SHOWN_UNREAD])
+        raise InputError(
+            str(folder), f"no documents or data files here{reasons and f' ({reasons})'}", EXPECTED, NO_FILES
+        )
+    return [inputs[0]._replace(unread=tuple(unread)), *inputs[1:]]
 
 
-def _file_names(folder: Path) -> set[str]:
-    """Return the names of the regular files in a folder."""
-    names: set[str] = set()
-    with os.scandir(folder) as entries:
-        for number, entry in enumerate(entries, 1):
-            if number > MOST_FILES:
-                fix = "merge them into fewer, larger files"
-                raise InputError(str(folder), f"the folder has more than {MOST_FILES:,} files", "", fix)
-            with suppress(OSError):  # a link to itself
-                if entry.is_file():
-                    names.add(entry.name)
-    return names
+def _sorted(folder: Path, names: Sequence[str]) -> tuple[list[Path], list[tuple[Path, str]], list[Unread]]:
+    """The documents, the data files with their kinds, and the files that are neither."""
+    documents, tables, unread = list[Path](), list[tuple[Path, str]](), list[Unread]()
+    for path in (folder / name for name in names):
+        kind, form = _kind(path), format_of(path.name)
+        package = missing_package(form) if form else "python_calamine" if kind == SHEET else None
+        if JSON.search(path.name):
+            unread.append(Unread(str(path), "often settings; by its own name it is read"))
+        elif package and find_spec(package) is None:
+            unread.append(Unread(str(path), f"needs the package {package.replace('_', '-')}: {EXTRA}"))
+        elif form and kind != "txt":
+            documents.append(path)
+        elif kind:
+            tables.append((path, kind))
+        else:
+            unread.append(Unread(str(path), f"of the kind {path.suffix}" if path.suffix else "without an extension"))
+    if tables and all(ABOUT.fullmatch(path.name) for path in documents):
+        unread += [Unread(str(path), "about the data files beside it") for path in documents]
+        documents = []
+    lines = [path for path, kind in tables if kind == "txt"]
+    if documents or any(is_wrapped(head_of(path)) for path in lines):
+        documents = sorted([*documents, *lines])
+        tables = [(path, kind) for path, kind in tables if kind != "txt"]
+    return documents, tables, unread
 
 
-def _check_inside(folder: Path, names: Sequence[str]) -> None:
-    """Refuse links out of the folder: a folder made by someone else may link to any of your files."""
-    if outside := next((name for name in names if not is_inside(folder, name)), None):
-        problem, fix = f"{outside!r} links out of the folder", "if you trust it, copy the file into the folder"
-        raise InputError(str(folder), problem, "files inside the folder", f"{fix} or give its own path")
+def judgements_in(names: Sequence[str]) -> list[str]:
+    """The corpus, the queries and the judgements of a folder in the form of BEIR; nothing for other folders."""
+    tops = [next((name for name in names if name in (f"{part}.jsonl", f"{part}.jsonl.gz")), "") for part in BEIR_FILES]
+    judged = [name for name in names if re.fullmatch(r"qrels/[^/]+\.tsv", name)]
+    return [*tops, *judged] if all(tops) and judged else []
 
 
 def _saved(folder: Path) -> Input:

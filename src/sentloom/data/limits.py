@@ -7,7 +7,8 @@ LONGEST = 10_000_000  # bytes per line, characters per CSV record or cell
 ENDLESS = 1_000_000_000  # bytes without a line break after which reading stops
 MOST_COLUMNS = 10_000
 LONGEST_NAME = 1_000  # characters per column name
-MOST_FILES = 10_000  # in a folder or a zip file
+MOST_FILES = 10_000  # in a zip file
+MOST_DOCUMENTS = 1_000_000  # in a folder and those below it
 MOST_FACTS = 10_000_000  # bytes of a list of files: a zip file's directory, a saved data set's state.json
 # Compressed data may unpack to MOST_UNPACKED bytes; beyond FREE_UNPACKED, to at most MOST_RATIO times their size.
 FREE_UNPACKED = 100_000_000

@@ -4,24 +4,38 @@ import hashlib
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sentloom.arguments import typed
-from sentloom.data.cells import make_batch
+from sentloom.data.cells import as_count, make_batch
 from sentloom.data.dataset import FILE, LINE, Dataset, scratch_table
+from sentloom.data.documents.folder import Unread
 from sentloom.data.findings import EMPTY, Findings
 from sentloom.data.in_memory import Data, name_of
-from sentloom.data.inputs import MEMORY, File, Input, find_inputs
+from sentloom.data.inputs import DOCUMENTS, MEMORY, File, Input, cleaning_options, find_inputs, named
 from sentloom.data.json_rows import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
-from sentloom.data.shapes import COLUMNS, Columns, Layout, Shape, ShapeRequest, as_columns, as_shape, layout_of
+from sentloom.data.shapes import (
+    COLUMNS,
+    COUNT,
+    Columns,
+    Layout,
+    Shape,
+    ShapeRequest,
+    UnclearColumns,
+    as_columns,
+    as_shape,
+    layout_of,
+)
 from sentloom.data.sources import Source, joined_hash, open_source
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.progress import progress
 
 
@@ -35,14 +49,17 @@ def read(
     quoted: bool | None = None,
     allow: Allowance = STRICT,
     show_progress: bool = False,
+    **how: Any,
 ) -> Dataset:
     """Read a file, a folder, a name on the hub or rows in memory, and check every row (see `sentloom.read`)."""
     request = ShapeRequest(as_shape(shape), as_columns(columns), tuple(keep), quoted)
     if isinstance(data, Dataset):
         return _unchanged(data, request)
-    in_memory = not isinstance(data, str | Path)
-    inputs = find_inputs(data) if isinstance(data, str | Path) else [Input(name_of(data), MEMORY, (), rows=data)]
-    findings = Findings(allow, () if in_memory else (str(data), *request.options))
+    name = named(data, **how) if isinstance(data, str | Path) else ""
+    inputs = find_inputs(name) if name else [Input(name_of(data), MEMORY, (), rows=data)]
+    if (share := inputs[0].how.max_unusable) is not None:
+        allow = replace(allow, share=share, rows=0)
+    findings = Findings(allow, cleaning_options(name, request) if name else ())
     reading = _Reading(request, [*map(recognised, inputs)], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
         raise InputError(
@@ -56,7 +73,7 @@ def read(
     return Dataset(
         shape=layout.shape,
         table=table,
-        files=tuple(entry.name for entry in reading.inputs),
+        files=tuple(name for entry in reading.inputs for name in entry.names),
         place_name=reading.inputs[0].place_name,
         sha256=reading.sha256(),
         used=layout.used,
@@ -65,6 +82,7 @@ def read(
         notes=tuple(findings.notes),
         left_out=findings.lost,
         irregular=findings.irregular(),
+        unread=tuple(findings.unread),
     )
 
 
@@ -96,8 +114,11 @@ class _Reading:
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         """Yield at least one batch; raise an error if there are no rows or more problems than allowed."""
-        for number, entry in enumerate(self.inputs):
+        number = 0  # of the first file of an input
+        for entry in self.inputs:
+            self.findings.unread += entry.unread
             yield from self._batches_of(number, entry, advance)
+            number += len(entry.names)
         self.findings.judge(self.rows)
         if not self.rows:
             raise self.findings.error()
@@ -113,11 +134,14 @@ class _Reading:
         before, rows, shown = self.findings.total, 0, 0
         source = open_source(entry, self.request, self.findings)
         layout = self._layout(entry, source)
+        if layout is None:
+            return
         for chunk in source.chunks(layout):
             batch = make_batch(layout, chunk, number, self.findings) if chunk.places else None
             if batch is not None and batch.num_rows:
+                batch = self._counted(batch, entry.how.min_count)
                 rows += batch.num_rows
-                yield batch
+                yield _with_columns(batch, self.layouts[0])
             advance(source.size() // 1000 - shown)
             shown = source.size() // 1000
         self.rows += rows
@@ -125,17 +149,54 @@ class _Reading:
             self.findings.problem(0, EMPTY, "at least one row")
         self.hashes.append((entry.name, source.sha256()))
 
-    def _layout(self, entry: Input, source: Source) -> Layout:
+    def _counted(self, batch: pa.RecordBatch, least: int) -> pa.RecordBatch:
+        """The pairs of a search log that were clicked often enough; counts are numbers."""
+        if COUNT not in batch.schema.names or not least:
+            return batch
+        counts = [as_count(cell) for cell in batch.column(COUNT).to_pylist()]
+        kept = [count >= least for count in counts]
+        self.findings.skipped[f"pairs with fewer than {least:,} clicks"] += len(kept) - sum(kept)
+        return batch.filter(pa.array(kept))
+
+    def _layout(self, entry: Input, source: Source) -> Layout | None:
+        """How an input is read; None if it is beside documents and holds something else than texts."""
         try:
             layout = layout_of(entry.name, source.names, lambda at: is_nli_word(source.peek(at)), self.request)
+        except UnclearColumns as error:
+            raise (self.findings.error() if self.findings.total else _with_inner(error, source.suggested)) from None
         except InputError as error:  # report damage first: it may be why the header cannot be understood
             raise (self.findings.error() if self.findings.total else error) from None
         self.layouts.append(layout)
+        if layout.guessed:
+            columns = ",".join(f"{role}={name}" for role, name in layout.used.items())
+            guess = f"taken for {layout.shape} by the names of its columns, {option('columns', columns)}"
+            self.findings.notes.append(f"{entry.name}: {guess}")
         first = self.layouts[0]
-        if (layout.shape, [*layout.kept]) != (first.shape, [*first.kept]):
+        if layout.shape != first.shape and self.inputs[0].kind == DOCUMENTS:
+            self.findings.unread.append(Unread(entry.name, f"{layout.shape} and no texts; by its own name it is read"))
+            return None
+        if layout.shape != first.shape:
             expected = f"{_in_words(first)}, as in {self.inputs[0].name}"
             self.findings.stop(0, f"found {_in_words(layout)}", expected, "read the two files separately")
         return layout
+
+
+def _with_inner(error: UnclearColumns, names: Sequence[str]) -> UnclearColumns:
+    """The error, with the names of texts inside objects, if there are any."""
+    if not names:
+        return error
+    fix = f"texts inside objects are named {', '.join(names)}: {option('columns', f'text={names[0]}')}"
+    return UnclearColumns(error.where, error.problem, error.expected, fix)
+
+
+def _with_columns(batch: pa.RecordBatch, first: Layout) -> pa.RecordBatch:
+    """A batch with the columns that the first input keeps; what another one lacks is empty."""
+    names = [*first.roles, *first.kept, FILE, LINE]
+    if batch.schema.names == names:
+        return batch
+    empty = pa.array([""] * batch.num_rows, pa.large_string())
+    columns = [batch.column(name) if name in batch.schema.names else empty for name in names]
+    return pa.record_batch(columns, names)
 
 
 def _in_words(layout: Layout) -> str:

@@ -7,7 +7,6 @@ import codecs
 import gzip
 import hashlib
 import io
-import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +15,11 @@ from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from sentloom.data.dataset import BLANK_LINES
+from sentloom.data.encodings import BYTE_ORDER_MARKS, encoding_of, shown_name
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import EXPORT, File
+from sentloom.data.inputs import File
 from sentloom.data.limits import CLEANING, ENDLESS, packed_room
-from sentloom.errors import DataError
+from sentloom.errors import DataError, option
 
 Block = tuple[int, str]  # the number of the first line, and whole lines of text
 Records = tuple[Sequence[int], list[Any]]  # the line at which each record starts, and the records
@@ -28,17 +28,7 @@ LOOK = 1 << 16  # bytes to search for a line feed
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
 MOST_DEFLATED = 1032  # the highest compression ratio of deflate
 HALF_BLANK = "lines that are blank on one side"
-OTHER_ENCODING = "the file is not in UTF-8 but in another encoding, such as Windows-1252 from Excel"
-WESTERN = "cp1252"
-BYTE_ORDER_MARKS = {  # the longer ones first: the UTF-16 mark is a prefix of the UTF-32 mark
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
-# Codes that are letters in Windows-1250 (Polish) and others: inside a word they show that a text is not Western.
-SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
-MOST_ACCENTED = 1 / 3  # share of the letters; in Greek or Cyrillic nearly all are beyond ASCII
+OTHER_ENCODING = "the file is not in UTF-8 but in an encoding that was not recognised; --encoding names it"
 
 
 class Digest:
@@ -73,51 +63,76 @@ class _Hashed(io.RawIOBase):
         return len(block)
 
 
-def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Block]:
+def text_blocks(path: File, digest: Digest, findings: Findings, encoding: str | None = None) -> Iterator[Block]:
     """Yield the file as text, in blocks of whole lines.
 
-    In strict mode, undecodable bytes are reported and become U+FFFD. If unusable rows are tolerated, the bytes become
-    surrogates, which make their row unusable. If repairs are allowed, they are repaired where possible.
+    Lines that are not UTF-8 are read in the encoding that all of them seem to be in. If there is none, in strict mode
+    undecodable bytes are reported and become U+FFFD; if unusable rows are tolerated, the bytes become surrogates, which
+    make their row unusable.
     """
-    western: bool | None = None
-    for first, raw in _whole_lines(_with_line_ends(_utf8(path, digest, findings), path, findings), findings):
+    other: str | None = None
+    looked = encoding is not None
+    blocks = _with_line_ends(_utf8(path, digest, findings, encoding), path, findings)
+    for first, raw in _whole_lines(blocks, findings):
         block = raw.removeprefix(codecs.BOM_UTF8) if first == 1 else raw
         try:
             text = block.decode()
             valid = "\0" not in text
         except UnicodeDecodeError:
             valid = False
-            if western is None:
-                western = findings.allowance.repair and _file_is_western(path)
+            if not looked:
+                other, looked = _encoding_of_file(path), True
+                _note_encoding(path, other, findings)
         if not valid:
             lines = enumerate(block.split(b"\n"), first)
-            text = "\n".join([_decode_line(number, line, findings, bool(western)) for number, line in lines])
+            text = "\n".join([_decode_line(number, line, findings, other) for number, line in lines])
         yield first, text
 
 
-def text_chunks(path: File, digest: Digest, findings: Findings) -> Iterator[str]:
+def _note_encoding(path: File, encoding: str | None, findings: Findings) -> None:
+    if encoding:
+        name = shown_name(encoding)
+        findings.notes.append(f"{path}: lines that are not UTF-8 are read as {name} ({option('encoding', 'NAME')})")
+
+
+def text_chunks(path: File, digest: Digest, findings: Findings, encoding: str | None = None) -> Iterator[str]:
     """Yield the file as text in chunks that may end anywhere; invalid UTF-8 becomes surrogates, which cells reject."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
-    for block in _utf8(path, digest, findings):
+    for block in _utf8(path, digest, findings, encoding):
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)
 
 
-def first_lines(path: File) -> Iterator[Block]:
+def first_lines(path: File, encoding: str | None = None) -> Iterator[Block]:
     """Yield the file as text for detection: problems are not reported; an error ends the iteration."""
     with suppress(DataError):
         unreported = Findings(CLEANING)
         unreported.begin(str(path), "line")
-        yield from text_blocks(path, Digest(), unreported)
+        yield from text_blocks(path, Digest(), unreported, encoding)
 
 
-def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
-    """Yield the bytes of a file as UTF-8; an encoding named by a byte order mark is converted or refused."""
+def _utf8(path: File, digest: Digest, findings: Findings, encoding: str | None) -> Iterator[bytes]:
+    """Yield the bytes of a file as UTF-8, converted if another encoding is asked for or named by a byte order mark."""
     blocks = raw_blocks(path, digest, findings)
     first = next(blocks, b"")
     if foreign := foreign_format(first):
         findings.stop(0, f"the file contains {foreign.name}", "a text file", foreign.fix)
-    yield from _converted(first, blocks, path, findings) if mark_of(first) else _all(first, blocks)
+    if encoding and codecs.lookup(encoding).name != "utf-8":
+        yield from _as_asked(_all(first, blocks), encoding, findings)
+    elif mark := mark_of(first):
+        findings.notes.append(f"{path}: read as {mark}, as its byte order mark says")
+        yield from as_utf8(_all(first, blocks), mark)
+    else:
+        yield from _all(first, blocks)
+
+
+def _as_asked(blocks: Iterable[bytes], encoding: str, findings: Findings) -> Iterator[bytes]:
+    try:
+        yield from as_utf8(blocks, encoding, "strict")
+    except UnicodeDecodeError as error:
+        problem = f"the file is not in {encoding}: byte 0x{error.object[error.start]:02X} has no meaning in it"
+        fix = f"name another one with {option('encoding')}, or leave it out and it is detected"
+        findings.stop(0, problem, "the encoding that the file was saved in", fix)
 
 
 def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -132,11 +147,13 @@ class Foreign(NamedTuple):
     fix: str
 
 
+RENAME = "rename the file to end in"
 FOREIGN = {  # by the first bytes
-    b"PK\x03\x04": Foreign("a spreadsheet (.xlsx, .ods) or a zip file", f"{EXPORT}; unpack a zip file first"),
-    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", EXPORT),
-    b"\x1f\x8b": Foreign("gzip data", "rename the file to end in .gz"),
-    b"PAR1": Foreign("parquet data", "rename the file to end in .parquet"),
+    b"PK\x03\x04": Foreign("a spreadsheet, a DOCX document or a zip file", f"{RENAME} .xlsx, .ods, .docx or .zip"),
+    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", f"{RENAME} .xls"),
+    b"\x1f\x8b": Foreign("gzip data", f"{RENAME} .gz"),
+    b"PAR1": Foreign("parquet data", f"{RENAME} .parquet"),
+    b"%PDF-": Foreign("a PDF document", f"{RENAME} .pdf"),
 }
 
 
@@ -147,21 +164,13 @@ def foreign_format(block: bytes) -> Foreign | None:
 
 def mark_of(block: bytes) -> str | None:
     """Return the encoding named by the byte order mark at the start of a file, unless it is UTF-8."""
-    return next((name for mark, name in BYTE_ORDER_MARKS.items() if block.startswith(mark)), None)
+    marks = {mark: name for mark, name in BYTE_ORDER_MARKS.items() if mark != codecs.BOM_UTF8}
+    return next((name for mark, name in marks.items() if block.startswith(mark)), None)
 
 
-def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
-    encoding = mark_of(first) or ""
-    if not findings.allowance.repair:
-        fix = f"convert it with `sentloom check` or `iconv -f {encoding} -t UTF-8 {path} > NEW_FILE`"
-        findings.stop(1, f"byte order mark of {encoding}", "UTF-8", fix)
-    findings.repaired(1, f"files in {encoding}, converted to UTF-8")
-    yield from as_utf8(_all(first, blocks), encoding)
-
-
-def as_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Convert blocks of another encoding to UTF-8; undecodable bytes become U+FFFD."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+def as_utf8(blocks: Iterable[bytes], encoding: str, errors: str = "replace") -> Iterator[bytes]:
+    """Convert blocks of another encoding to UTF-8; undecodable bytes become U+FFFD, or raise a UnicodeDecodeError."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors=errors)
     for block in chain(blocks, [b""]):
         yield decoder.decode(block, final=not block).encode()
 
@@ -251,11 +260,11 @@ def _note_overlong(line: int, length: int, findings: Findings) -> None:
         findings.problem(line, f"the line has more than {longest:,} bytes", "shorter lines", kind)
 
 
-def _decode_line(number: int, line: bytes, findings: Findings, western: bool) -> str:
+def _decode_line(number: int, line: bytes, findings: Findings, other: str | None) -> str:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        text = _decode_other(number, line, error.start, findings, western)
+        text = _decode_other(number, line, error.start, findings, other)
     if "\0" not in text:
         return text
     if findings.allowance.repair:
@@ -268,11 +277,11 @@ def _decode_line(number: int, line: bytes, findings: Findings, western: bool) ->
     return text
 
 
-def _decode_other(number: int, line: bytes, start: int, findings: Findings, western: bool) -> str:
+def _decode_other(number: int, line: bytes, start: int, findings: Findings, other: str | None) -> str:
     """Decode a line that is not UTF-8. If such rows are tolerated, its bytes become surrogates, which cells reject."""
-    if western:
-        findings.repaired(number, "lines that are not UTF-8, read as Windows-1252")
-        return line.decode(WESTERN)
+    if other:
+        findings.repaired(number, f"lines that are not UTF-8, read as {shown_name(other)}")
+        return line.decode(other)
     if not findings.strict:
         return line.decode(errors="surrogateescape")
     problem = f"invalid byte 0x{line[start]:02X} at byte {start + 1} of the line"
@@ -280,39 +289,14 @@ def _decode_other(number: int, line: bytes, start: int, findings: Findings, west
     return line.decode(errors="replace")
 
 
-def _file_is_western(path: File) -> bool:
+def _encoding_of_file(path: File) -> str | None:
+    """The encoding of all lines of a file that are not UTF-8."""
     unreported = Findings()
     unreported.begin(str(path), "line")
     with suppress(DataError):
-        return is_western(
-            line
-            for _, raw in _whole_lines(raw_blocks(path, Digest(), unreported), unreported)
-            for line in raw.split(b"\n")
-        )
-    return False
-
-
-def is_western(lines: Iterable[bytes]) -> bool:
-    """Whether all lines that are not UTF-8 are plausible as Windows-1252."""
-    return all(_reads_well(line) for line in lines if not _is_utf8(line))
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _reads_well(line: bytes) -> bool:
-    try:
-        text = line.decode(WESTERN)
-    except UnicodeDecodeError:  # five bytes are undefined in it
-        return False
-    letters = [letter for letter in text if letter.isalpha()]
-    accented = sum(letter > "\x7f" for letter in letters)
-    return accented <= MOST_ACCENTED * len(letters) and not SIGNS_IN_WORDS.search(text)
+        blocks = _whole_lines(raw_blocks(path, Digest(), unreported), unreported)
+        return encoding_of(line for _, raw in blocks for line in raw.split(b"\n"))
+    return None
 
 
 def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None = None) -> Iterator[Records]:
@@ -333,9 +317,14 @@ def split_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").removesuffix(end).split("\n")
 
 
-def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:
+def twin_lines(
+    paths: Sequence[File], digests: Sequence[Digest], findings: Findings, encoding: str | None = None
+) -> Iterator[Records]:
     """Yield the lines of two files paired by number; pairs with a blank side are skipped and counted."""
-    sides = [_side(path, digest, findings) for path, digest in zip(paths, digests, strict=True)]
+    sides = [
+        _side(path, text_blocks(path, digest, findings, encoding), findings)
+        for path, digest in zip(paths, digests, strict=True)
+    ]
     waiting: list[list[str]] = [[], []]
     number = 1
     while all(side or _more(side, lines) for side, lines in zip(waiting, sides, strict=True)):
@@ -350,8 +339,7 @@ def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findi
         findings.stop(0, problem, "the same number of lines in both", "take both files from the same download")
 
 
-def _side(path: File, digest: Digest, findings: Findings) -> Iterator[list[str]]:
-    blocks = text_blocks(path, digest, findings)
+def _side(path: File, blocks: Iterator[Block], findings: Findings) -> Iterator[list[str]]:
     while True:
         with findings.within(str(path)):
             block = next(blocks, None)

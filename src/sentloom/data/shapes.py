@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal, NoReturn, TypeVar, assert_never
@@ -53,6 +53,15 @@ class Kind(StrEnum):
 # Names are compared ignoring case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
 TEXT_NAMES = ("text", "texts", "sentence", "sentences", "content")
 CLASS_NAMES = ("label", "labels", "class", "category")
+# Names that are less clear: used where there is none of those above, and the guess is said.
+LIKELY_TEXTS = (
+    *("message", "comment", "utterance"),
+    *("nachricht", "anfrage", "satz", "inhalt", "beschreibung", "kommentar"),
+)
+LIKELY_CLASSES = ("kategorie", "klasse", "thema", "team", "abteilung", "intent", "topic")
+CLICKED = ("clicked", "clickedtext", "clickedtitle", "clickeddocument", "geklickt")
+COUNT_NAMES = ("count", "clicks", "frequency", "anzahl", "klicks")
+COUNT = "count"  # a column beside a query and what was clicked: how often
 # Of a pair; a category is not one: it may belong to a FAQ.
 LABEL_NAMES = ("label", "labels", "goldlabel", "isduplicate")
 SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance", "grade")
@@ -103,7 +112,12 @@ PAIRS = Form(
     "pairs",
     "two columns that belong together, such as anchor and positive or question and answer",
     couples=(
-        (("anchor", "query", "question"), ("positive", "answer", "passage", "document", "response", "sentence")),
+        (
+            ("anchor", "query", "question"),
+            ("positive", "positives", "pos", "answer", "passage", "document", "response", "sentence"),
+        ),
+        (("frage",), ("antwort",)),
+        (("query", "suchanfrage", "anfrage"), CLICKED),
         (("sentence1",), ("sentence2",)),
         (("sentencea",), ("sentenceb",)),
         (("text1",), ("text2",)),
@@ -111,6 +125,7 @@ PAIRS = Form(
         (("sent0",), ("sent1",)),
         (("sent1",), ("sent2",)),
         (("title",), ("body", "abstract")),
+        (("titel", "betreff"), ("text", "inhalt", "beschreibung", "nachricht")),
     ),
     answers=True,
 )
@@ -212,6 +227,7 @@ class Layout:
     names: tuple[str, ...]
     roles: Mapping[str, tuple[int, ...]]  # only `negatives` may have several
     kept: Mapping[str, int]
+    guessed: bool = False  # from names that are less clear
 
     @property
     def used(self) -> dict[str, str]:
@@ -230,9 +246,12 @@ class Layout:
         return tuple(name for at, name in enumerate(self.names) if at not in used)
 
 
+EVERY = ("*",)
+
+
 @dataclass(frozen=True)
 class ShapeRequest:
-    """What the caller asked for; None and () mean: infer it from the header."""
+    """What the caller asked for; None and () mean: infer it from the header. `keep` may be EVERY other column."""
 
     shape: Shape | None = None
     columns: Mapping[str, str | int] | None = None
@@ -245,6 +264,11 @@ class ShapeRequest:
         shape = ("--shape", str(self.shape)) if self.shape else ()
         columns = ",".join(f"{role}={column}" for role, column in (self.columns or {}).items())
         return (*shape, "--columns", columns) if columns else shape
+
+    @property
+    def named(self) -> tuple[str | int, ...]:
+        """The columns that are asked for."""
+        return (*(self.columns or {}).values(), *self.keep)
 
     @property
     def by_number(self) -> bool:
@@ -329,10 +353,21 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
     if request.shape not in (None, shape):
         problem = f"these are the roles of {shape}"
         raise InputError(option("columns"), problem, f"the roles of {request.shape}", "drop one of the two options")
-    kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
+    used = {at for positions in roles.values() for at in positions}
+    if request.keep == EVERY:
+        kept = {_free(name, roles): at for at, name in enumerate(header.names) if at not in used}
+    else:
+        kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
     if TITLE in roles:
         (kept[TITLE],) = roles.pop(TITLE)
-    return Layout(shape, header.names, roles, kept)
+    if shape is Shape.PAIRS and squash(header.names[roles["positive"][0]]) in CLICKED:
+        kept |= dict.fromkeys([COUNT], at) if (at := header.count()) is not None else {}
+    return Layout(shape, header.names, roles, kept, request.columns is None and header.is_guess(roles))
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """A name that no other column has."""
+    return name if name not in taken else _free(f"{name}_2", taken)
 
 
 def _columns_example() -> str:
@@ -367,6 +402,15 @@ class _Header:
                 return places[0]
         return None
 
+    def count(self) -> int | None:
+        """The column that says how often something was clicked."""
+        return next(iter(self._named(COUNT_NAMES)), None)
+
+    def is_guess(self, roles: Mapping[str, tuple[int, ...]]) -> bool:
+        """Whether a role was filled by a name that is less clear."""
+        likely = (*LIKELY_TEXTS, *LIKELY_CLASSES)
+        return any(squash(self.names[at]) in likely for positions in roles.values() for at in positions)
+
     def asked_roles(self, shape: Shape, columns: Mapping[str, str | int]) -> dict[str, tuple[int, ...]]:
         """Return the columns that the caller mapped to the roles of a shape, by name or by number from 1."""
         roles: dict[str, tuple[int, ...]] = dict.fromkeys(COLUMNS[shape], ())
@@ -383,7 +427,7 @@ class _Header:
         """Infer the shape from the names."""
         couples = {couple: shape for shape in COUPLES for couple in self._couples(shape)}
         if not couples:
-            return Shape.CLASSIFICATION if self._named(CLASS_NAMES) else Shape.TEXTS
+            return Shape.CLASSIFICATION if self._classes() else Shape.TEXTS
         pair_shape = couples[self._only(list(couples), "pair of sentence columns")]
         negatives, scores, labels = self._negatives(), self._named(SCORE_NAMES), self._named(LABEL_NAMES)
         if negatives and (scores or labels):
@@ -398,7 +442,7 @@ class _Header:
         """Return the columns that fill the roles of a shape, by their names."""
         form = form_of(shape)
         if form.sides == 1:
-            sides = [self._only(self._named(TEXT_NAMES), "text column")]
+            sides = [self._only(self._named(TEXT_NAMES) or self._named(LIKELY_TEXTS), "text column")]
         else:
             own = self._couples(shape) or [couple for other in COUPLES for couple in self._couples(other)]
             sides = list(self._only(own, "pair of sentence columns"))
@@ -415,11 +459,14 @@ class _Header:
             case Kind.SCORE:
                 return (self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),)
             case Kind.LABEL:
-                return (self._only(self._named(CLASS_NAMES), "label column"),)
+                return (self._only(self._classes(), "label column"),)
             case Kind.NLI_LABEL:
                 return (self._only(self._named(LABEL_NAMES), "label column"),)
             case _:
                 assert_never(kind)
+
+    def _classes(self) -> list[int]:
+        return self._named(CLASS_NAMES) or self._named(LIKELY_CLASSES)
 
     def _named(self, known: Sequence[str]) -> list[int]:
         return [at for at, name in enumerate(self.names) if squash(name) in known]

@@ -5,19 +5,25 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain, zip_longest
+from itertools import accumulate, chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+from sentloom.data.beir import Judged
 from sentloom.data.cells import Chunk
+from sentloom.data.dataset import BATCH_ROWS
 from sentloom.data.delimited import DelimitedRows, dialect_of
+from sentloom.data.documents import rows as passages
+from sentloom.data.encodings import WESTERN
 from sentloom.data.findings import Findings
 from sentloom.data.in_memory import open_rows
-from sentloom.data.inputs import MEMORY, TWINS, Input
+from sentloom.data.inputs import BEIR, DOCUMENTS, MEMORY, SHEET, TWINS, Input
 from sentloom.data.json_rows import ARRAY_NOTE, array_records, jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
-from sentloom.data.scan import WESTERN, Digest, text_blocks, text_chunks, text_lines, twin_lines
+from sentloom.data.nested import parse_path, suggested, with_inner
+from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, ShapeRequest
+from sentloom.data.sheets import Sheet
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError, option
 from sentloom.files import sha256
@@ -38,6 +44,7 @@ class Source:
     chunks: Callable[[Layout], Iterable[Chunk]]
     sha256: Callable[[], str]
     size: Callable[[], int]
+    suggested: tuple[str, ...] = ()  # names of texts inside the objects of a row
 
 
 def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
@@ -58,6 +65,9 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
         "json": _open_json,
         "parquet": partial(_typed, open_parquet),
         "arrow": partial(_typed, open_arrow),
+        DOCUMENTS: _open_documents,
+        SHEET: _open_sheet,
+        BEIR: _open_judged,
         MEMORY: _open_memory,
     }
     try:
@@ -100,7 +110,7 @@ def _read_head(records: Iterator[tuple[Any, ...]], rows: int, findings: Findings
 
 def _open_txt(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     digest = Digest()
-    records = text_lines(text_blocks(entry.paths[0], digest, findings), findings)
+    records = text_lines(text_blocks(entry.paths[0], digest, findings, entry.how.encoding), findings)
     places, lines = _read_head(records, 1, findings)
     return Source(
         names=("text",),
@@ -115,7 +125,7 @@ def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
     """Open two text files, the second of which translates the first line by line."""
     files = entry.files
     digests = [Digest() for _ in files]
-    records = twin_lines(files, digests, findings)
+    records = twin_lines(files, digests, findings, entry.how.encoding)
     places, rows = _read_head(records, 1, findings)
     return Source(
         names=("source", "target"),
@@ -134,7 +144,7 @@ def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """Open a csv or tsv file: the first row is the header, unless columns are given by number."""
     dialect, digest = dialect_of(entry, request, findings), Digest()
-    rows = dialect.rows(text_blocks(entry.paths[0], digest, findings), findings)
+    rows = dialect.rows(text_blocks(entry.paths[0], digest, findings, entry.how.encoding), findings)
     head = DelimitedRows(*_read_head(rows, 2, findings))
     width = head.widths[0]
     names = _printable(head.cells[:width])
@@ -196,15 +206,20 @@ def _open_json(entry: Input, request: ShapeRequest, findings: Findings) -> Sourc
     digest, path = Digest(), entry.paths[0]
     if entry.kind == "json":
         findings.notes.append(f"{entry.name}: {ARRAY_NOTE}")
-        records = array_records(text_chunks(path, digest, findings), findings)
+        records = array_records(text_chunks(path, digest, findings, entry.how.encoding), findings)
     else:
-        records = jsonl_records(text_blocks(path, digest, findings), findings)
+        records = jsonl_records(text_blocks(path, digest, findings, entry.how.encoding), findings)
     places, objects = _read_head(records, 1, findings)
     first = objects[0]
-    keys = list(first)
+    inner = {name: steps for name in map(str, request.named) if name not in first and (steps := parse_path(name))}
+    keys = [*first, *inner]
+    records = ((numbers, with_inner(rows, inner)) for numbers, rows in records) if inner else records
+    objects = with_inner(objects, inner)
+    first = objects[0]
     return Source(
         names=_printable(keys),
         peek=lambda at: first[keys[at]],
+        suggested=tuple(suggested(first)),
         chunks=lambda layout: (
             _values(numbers, rows, keys, layout, findings) for numbers, rows in chain([(places, objects)], records)
         ),
@@ -240,6 +255,56 @@ def _typed(
         chunks=lambda layout: data.chunks(layout.positions, layout.roles.get("label", ())),
         sha256=lambda: joined_hash([(path.name, sha256(path)) for path in entry.paths]),
         size=lambda: 0,
+    )
+
+
+def _open_documents(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
+    documents = passages.Documents(entry.folder, entry.paths, entry.how.encoding)
+
+    def chunks(layout: Layout) -> Iterator[Chunk]:
+        for part in documents.rows():
+            yield Chunk(part.places, {at: [row[at] for row in part.rows] for at in layout.positions}, part.files)
+        findings.unread += documents.unread
+
+    return Source(
+        names=passages.COLUMNS,
+        peek=lambda at: None,
+        chunks=chunks,
+        sha256=documents.sha256,
+        size=lambda: documents.size,
+    )
+
+
+def _open_sheet(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
+    sheet = Sheet(entry.paths[0], entry.how.sheet, findings)
+    names = [f"column {at}" for at, _ in enumerate(sheet.names, 1)] if request.by_number else sheet.names
+    rows, width = sheet.rows(with_header=request.by_number), len(names)
+
+    def chunks(layout: Layout) -> Iterator[Chunk]:
+        while part := [*islice(rows, BATCH_ROWS)]:
+            cells = [[*cells, *[""] * (width - len(cells))] for _, cells in part]
+            yield Chunk([number for number, _ in part], {at: [row[at] for row in cells] for at in layout.positions})
+
+    return Source(names=names, peek=sheet.peek, chunks=chunks, sha256=sheet.sha256, size=lambda: 0)
+
+
+def _open_judged(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
+    """Open a folder in the form of BEIR."""
+    judged = Judged(entry, findings)
+
+    def chunks(layout: Layout) -> Iterator[Chunk]:
+        place = 1
+        for rows in judged.rows():
+            columns = {at: [row[at] for row in rows] for at in layout.positions}
+            yield Chunk(range(place, place + len(rows)), columns)
+            place += len(rows)
+
+    return Source(
+        names=judged.names,
+        peek=lambda at: None,
+        chunks=chunks,
+        sha256=lambda: joined_hash(judged.hashes()),
+        size=lambda: judged.size,
     )
 
 

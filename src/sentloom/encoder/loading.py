@@ -21,7 +21,7 @@ from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.folder_checks import CONFIG, checked_config
 from sentloom.encoder.formats.registry import format_of
 from sentloom.encoder.heads import Projection, load_projection
-from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.locate import catalogue_entry, locate
 from sentloom.encoder.model_files import Weights, find, inside, read_json
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import LAST, POOLER, Pooling
@@ -37,10 +37,9 @@ ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a mo
 
 def load(name: str | Path, *, revision: str | None, **asked: Any) -> dict[str, Any]:
     """Load a model and return the constructor arguments of an Encoder; `asked` is described in `Format`."""
-    if name in READ_ONLY:
-        from sentloom.encoder.embedded_bge import load_bge
-
-        return load_bge(**asked)
+    if (entry := catalogue_entry(name)) and entry.use in ("re-ranker", "translator"):
+        problem = f"it is a {entry.use}, which gives no vectors"
+        raise ModelError(str(name), problem, "an encoder", "`sentloom models` lists those of the catalogue")
     folder = locate(name, revision)
     return format_of(folder).load(folder, **asked)
 
@@ -225,8 +224,6 @@ shared_encoder = SharedEncoders()
 
 def _files(name: str | Path) -> Hashable:
     """All that changes if a folder is written again: its files, with their sizes, times and inodes."""
-    if name in READ_ONLY:
-        return ()
     stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
     return tuple((str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino) for path, facts in stats)
 

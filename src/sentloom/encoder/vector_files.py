@@ -28,15 +28,24 @@ from sentloom.progress import progress
 from sentloom.ray_actors import Actor, check_workers, cores, lay_out, run_blocks
 
 ROWS = 16_384  # per parquet row group
+TEXT, VECTOR = "text", "vector"  # columns of a parquet file
 TEXTS, JOB = "texts.parquet", "job.json"
 Fill = Callable[[Vectors, int], Iterator[NDArray[np.int64]]]
 Load = Callable[[], Encoder]
 
 
 def encode_to_file(
-    encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric"
+    encoder: Encoder,
+    texts: pa.ChunkedArray,
+    target: Path,
+    *,
+    source: str,
+    role: Role = "symmetric",
+    beside: pa.Table | None = None,
 ) -> int:
     """Write .npy (float32, one row per text) or .parquet (text and vector); return how many were already done.
+
+    A .parquet file also has the columns of `beside`.
 
     Until the file is complete, two files ending in .part are stored beside the target: the vectors, and a journal with
     a checksum of each window. The same call with the same encoder and `source` (a hash of the texts) resumes from
@@ -44,7 +53,7 @@ def encode_to_file(
     """
     check_target(target)
     with alone_on(target):
-        return build_file(encoder, texts, target, source=source, role=role)
+        return build_file(encoder, texts, target, source=source, role=role, beside=beside)
 
 
 def check_target(target: Path) -> None:
@@ -70,6 +79,7 @@ def build_file(
     source: str,
     role: Role = "symmetric",
     fill: Fill | None = None,
+    beside: pa.Table | None = None,
 ) -> int:
     """Do the work of `encode_to_file` for a caller that holds the target's lock.
 
@@ -97,7 +107,7 @@ def build_file(
             put(part, target)
         else:
             with new_file(target) as file:
-                write_parquet(file, texts, out)
+                write_parquet(file, texts, out, beside=beside)
             part.unlink()
         journal.unlink(missing_ok=True)
     return done
@@ -158,15 +168,19 @@ def _reserve(part: Path) -> None:
         raise
 
 
-def write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors, rows: int = ROWS) -> None:
-    """Write texts and vectors, `rows` of them in a row group."""
+def write_parquet(
+    path: Path, texts: pa.ChunkedArray, vectors: Vectors, rows: int = ROWS, beside: pa.Table | None = None
+) -> None:
+    """Write texts and vectors, `rows` of them in a row group, with other columns of the same rows between them."""
     width = vectors.shape[1]
-    schema = pa.schema({"text": texts.type, "vector": pa.list_(pa.float32(), width)})
+    others = [] if beside is None else [field for field in beside.schema if field.name not in (TEXT, VECTOR)]
+    schema = pa.schema([(TEXT, texts.type), *others, (VECTOR, pa.list_(pa.float32(), width))])
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, len(vectors), rows):
             part = np.ascontiguousarray(vectors[start : start + rows])
             column = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), width)
-            writer.write_table(pa.table([texts.slice(start, rows), column], schema))
+            more = [beside.column(field.name).slice(start, rows) for field in others] if beside is not None else []
+            writer.write_table(pa.table([texts.slice(start, rows), *more, column], schema))
 
 
 def open_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
@@ -194,6 +208,7 @@ def encode_with_ray(
     source: str,
     role: Role = "symmetric",
     workers: int | None = None,
+    beside: pa.Table | None = None,
 ) -> int:
     """Write what `encode_to_file` writes, with Ray's workers (by default one per core); return how many were done.
 
@@ -215,7 +230,7 @@ def encode_with_ray(
         with progress("encoding", sentences, "sentences", True) as advance:
             run_blocks(Worker, arguments, left, workers=count, gpu=gpu, advance=advance)
         fill = partial(_assemble, folder, windows, first_of_row)
-        build_file(encoder, texts, target, source=source, role=role, fill=fill)
+        build_file(encoder, texts, target, source=source, role=role, fill=fill, beside=beside)
         remove(folder)
     return len(rows) - sentences
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from huggingface_hub import constants
 
 from sentloom.data.inputs import hub_name, twin_files
-from sentloom.encoder.locate import READ_ONLY, refuse_unwritten
+from sentloom.encoder.locate import catalogue_entry, refuse_unwritten
 from sentloom.engine.artifacts import named_stage
 from sentloom.engine.plan import Plan
 from sentloom.engine.stages import BASE
@@ -76,7 +76,8 @@ def _models(plan: Plan) -> Iterator[Need]:
     for what, name in named:
         if (
             name
-            and name not in ("embedded", *READ_ONLY, BASE)
+            and name != BASE
+            and catalogue_entry(name) is None
             and not is_endpoint(name)
             and named_stage(name) is None
             and not at_its_name(home_expanded(name)).is_dir()

@@ -100,16 +100,31 @@ class Evaluation:
         return TABLE.render(rows=self._rows(), notes=self.notes)
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """What is scored, and how."""
+
+    data: Path | None = None  # the folder of published sets; None: the hub
+    pooling: str | None = None  # of models that state none
+    aggregation: str = "all"  # of the sub-sets of STS sets
+    fast: bool = False  # classifiers with fewer folds and steps
+    hidden: int = 0  # units of a classifier
+    checked: bool = True  # whether a set with other counts than the published one is refused
+
+    @property
+    def source(self) -> SetSource:
+        """Where sets come from, and the classifiers of those that need one."""
+        return SetSource(self.data, self.checked, {"preset": "fast" if self.fast else "paper", "hidden": self.hidden})
+
+
+PUBLISHED = Scoring()
+
+
 def evaluate(
     models: Models,
     suites: Sequence[Data] = ("sts",),
+    how: Scoring = PUBLISHED,
     *,
-    data: str | Path | None = None,
-    pooling: str | None = None,
-    aggregation: str = "all",
-    fast: bool = False,
-    hidden: int = 0,
-    checked: bool = True,
     memory: Memory | None = None,
     log: Callable[[str], None] = lambda line: None,
     show_progress: bool = False,
@@ -120,25 +135,24 @@ def evaluate(
     `models` are names or encoders, or labels that map to a name, an encoder, or those of several seeds. With `memory`
     (see `open_memory`), vectors and scores are cached, and an interrupted run resumes.
     """
-    if aggregation not in AGGREGATIONS:
-        problem = f"{aggregation!r} is unknown"
+    if how.aggregation not in AGGREGATIONS:
+        problem = f"{how.aggregation!r} is unknown"
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
     by_label = labelled(models)
     for model in chain(*by_label.values()):
         if isinstance(model, str):
             check_model(model)  # before the sets are read, which may take minutes
-    probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
-    loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe), partly=True)
+    loaded = load_suites(suites, how.source, partly=True)
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
     for label, seeds in by_label.items():
-        opened = [open_model(seed, pooling) if isinstance(seed, str) else seed for seed in seeds]
+        opened = [open_model(seed, how.pooling) if isinstance(seed, str) else seed for seed in seeds]
         members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
         facts[label] = {"models": [_facts(seed, model) for seed, model in zip(seeds, opened, strict=True)]}
     results = []
     for place, suite in enumerate(loaded):
         chosen = {label: [suites[place] for suites in of_seeds] for label, of_seeds in members.items()}
-        results.append(suite_result(*_aggregated(suite, chosen, aggregation)))
+        results.append(suite_result(*_aggregated(suite, chosen, how.aggregation)))
     return Evaluation(facts, tuple(results))
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
-from sentloom.encoder.locate import READ_ONLY, is_model, locate
+from sentloom.encoder.locate import catalogue_entry, is_model, refuse_absent
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Model
 from sentloom.plugins import offered
@@ -40,9 +40,9 @@ def _parsers() -> tuple[Callable[[str], NamedModel | None], ...]:
 def named_model(name: str) -> NamedModel | None:
     """A model that is no encoder; None if the name is that of an encoder.
 
-    No package is asked about `embedded` and model folders, so that a fit of one imports no lab.
+    No package is asked about model folders and names of the catalogue, so that a fit of one imports no lab.
     """
-    if name == "embedded" or is_model(name):
+    if catalogue_entry(name) or is_model(name):
         return None
     return next((model for parse in _parsers() if (model := parse(name)) is not None), None)
 
@@ -63,8 +63,8 @@ def open_model(name: str, pooling: str | None = None) -> Model:
 def check_model(name: str) -> None:
     """Refuse the name of a model that is not there, without loading it."""
     other, encoder = named_model(name), encoder_of(name)
-    if encoder and encoder not in READ_ONLY:
-        locate(encoder)
+    if encoder:
+        refuse_absent(encoder)
     for file in other.files if other and encoder is None else ():
         if not Path(file).is_file():
             raise InputError(file, "there is no such file", "word vectors as text", "check the path")

@@ -39,7 +39,7 @@ def correlation_task(
             for label, correlation in _correlations(metric, items, groups, each_group, clusters_of(rows)).items()
         }
 
-    return _task(name, main, rows, score, kind=Kind.CORRELATION, notes=notes)
+    return _task(name, main, rows.noted(notes), score, Kind.CORRELATION)
 
 
 def detection_task(name: str, rows: Rows) -> Task:
@@ -49,7 +49,7 @@ def detection_task(name: str, rows: Rows) -> Task:
     def score(items: Numbers) -> Scores:
         return {"average-precision": Score("average-precision", items, clusters=clusters_of(rows))}
 
-    return _task(name, "average-precision", rows, score, kind=Kind.DETECTION)
+    return _task(name, "average-precision", rows, score, Kind.DETECTION)
 
 
 def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Roles = SYMMETRIC) -> Task:
@@ -76,7 +76,7 @@ def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Role
         }
         return {metric: Score("mean", np.array(column), clusters=clusters) for metric, column in values.items()}
 
-    return _task(name, "map", rows, score, roles=roles, kind=Kind.RANKING, notes=notes)
+    return _task(name, "map", rows.noted(notes), score, Kind.RANKING, roles)
 
 
 def clusters_of(rows: Rows) -> npt.NDArray[np.int64] | None:
@@ -104,10 +104,8 @@ def _task(
     main: str,
     rows: Rows,
     score: Callable[[Numbers], Scores],
-    *,
-    roles: Roles = SYMMETRIC,
     kind: Kind,
-    notes: tuple[str, ...] = (),
+    roles: Roles = SYMMETRIC,
 ) -> Task:
     """Build a task whose items (n, 2) are the cosine and the gold score of each pair."""
     texts: dict[Role, list[str]] = {}
@@ -118,7 +116,7 @@ def _task(
         left, right = lookup(rows["sentence1"], roles[0]), lookup(rows["sentence2"], roles[1])
         return score(np.column_stack([cosine_of_pairs(left, right), np.asarray(rows["score"], np.float64)]))
 
-    return Task(name, main, texts, score_vectors, rows.source, rows.sha256, TaskSettings(kind), (*rows.notes, *notes))
+    return Task(name, main, texts, score_vectors, rows.source, rows.sha256, TaskSettings(kind), rows.notes)
 
 
 def _correlations(

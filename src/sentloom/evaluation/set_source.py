@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -73,6 +73,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    def noted(self, notes: tuple[str, ...]) -> "Rows":
+        """The same rows with more notes."""
+        return replace(self, notes=(*self.notes, *notes)) if notes else self
 
     @cached_property
     def sha256(self) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from sentloom.encoder.catalogue.places import entry_in
 from sentloom.encoder.formats.registry import format_for
-from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME, embedded_folder
+from sentloom.encoder.locate import HUB_NAME
 from sentloom.encoder.model_files import find
 from sentloom.errors import SentloomError
 from sentloom.files import without_folders
@@ -63,11 +64,8 @@ def origin_of(encoder: "Encoder") -> Origin:
 
 def _name(folder: Path) -> tuple[str, bool]:
     """The name of a model, and whether the hub knows it by that."""
-    try:
-        if folder == embedded_folder():
-            return EMBEDDED_ON_HUB, True
-    except SentloomError:
-        pass  # the embedded encoder is not installed
+    if entry := entry_in(folder):
+        return entry.upstream, True
     cached = next((part for part in folder.parts if part.startswith(SNAPSHOT)), None)
     return (cached.removeprefix(SNAPSHOT).replace("--", "/"), True) if cached else (folder.name, False)
 

@@ -110,7 +110,7 @@ def shrink(
     refuse_bad_output(request)
     teacher = shared_encoder(request.model, pooling=request.pooling)
     named = named_tasks(against, sets) if against else []
-    texts = without_leaks(texts_of(data), [sentences_of(task) for task in named])
+    texts = apart_from(named, data)
     training, held_out = (texts, []) if named else divided(texts)
     training = reached(training, request)
     file = input_file(training, request.folder, log)
@@ -133,6 +133,17 @@ def refuse_bad_output(request: ShrinkRequest) -> None:
     if Path(request.model).exists() and Path(request.model).resolve() == request.output.resolve():
         raise InputError("output", f"{request.output} is the model to shrink", "another folder", "choose another name")
     refuse_no_model(request.output)
+
+
+def apart_from(tasks: Sequence[Task], data: Dataset) -> Dataset:
+    """The distinct texts of the data that no task scores."""
+    texts = without_leaks(texts_of(data), [sentences_of(task) for task in tasks])
+    if not len(texts):
+        names = " and ".join(task.name for task in tasks)
+        problem = f"every text is also in {names}, which the models are scored on"
+        fix = f"name other text to train on, or another set: {option('against', 'SET')}"
+        raise InputError(data.files[0], problem, "text that is not scored", fix)
+    return texts
 
 
 def divided(texts: Dataset) -> tuple[Dataset, list[str]]:

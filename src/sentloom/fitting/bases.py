@@ -17,9 +17,10 @@ from sentloom.data.hygiene.inspection import count_tokens
 from sentloom.data.hygiene.languages import NAMES, language_name, recognised
 from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
+from sentloom.encoder.catalogue.listed import EN_PT
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
-from sentloom.encoder.locate import CARD, carried_file
+from sentloom.encoder.locate import CARD, catalogue_entry, refuse_absent
 from sentloom.encoder.lora import require_peft
 from sentloom.encoder.model_files import find
 from sentloom.encoder.tokens import is_asymmetric
@@ -36,14 +37,12 @@ from sentloom.fitting.request import Budget, Log, Request
 from sentloom.methods.tsdae import DECODERS
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
-from sentloom.writing.models import EMBEDDED, EMBEDDED_WRITER
-from sentloom.writing.views.translation import models_folder
+from sentloom.writing.models import SMOLLM2
 
 # From this number of parameters on, adapters are trained instead: weights, gradients and the two moments of AdamW take
 # 16 bytes a parameter, which are 8 GB before the first activation.
 LARGE = 500_000_000
 
-MADE_FOR = {"embedded": ("en",)}  # bases without a card
 ANY = "multilingual"  # in a card: more languages than it lists
 HEADER = 1 << 16  # bytes of a card that are read
 CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards have names
@@ -130,13 +129,20 @@ def with_languages(bases: Sequence[Base], inputs: Sequence[FitInput], log: Log) 
     """The bases with the languages that they were made for, which are logged."""
     known = []
     for base in bases:
-        codes = MADE_FOR.get(base.name) or card_languages(Path(base.encoder.backbone.model.config.name_or_path))
+        codes = base_languages(base)
         words = ", ".join(map(language_name, codes)) if codes else _unknown(base, inputs)
         known.append(replace(base, languages=codes, made_for=words))
         log(f"Languages that the base {base.name} was made for: {words}")
         for warning in language_gap(known[-1], inputs):
             log(f"WARNING: {warning}")
     return tuple(known)
+
+
+def base_languages(base: Base) -> tuple[str, ...]:
+    """The languages that a base was made for, as the catalogue or its card says; empty if neither does."""
+    if entry := catalogue_entry(base.name):
+        return tuple(entry.languages)
+    return card_languages(Path(base.encoder.backbone.model.config.name_or_path))
 
 
 def card_languages(folder: Path) -> tuple[str, ...]:
@@ -242,7 +248,7 @@ class Resources:
 def find_resources(request: Request, base: Base, teacher: Teacher | None = None) -> Resources:
     """Look for everything that a route may need."""
     try:
-        models_folder()  # it is loaded by the stage that uses it
+        refuse_absent(EN_PT.name)  # it is loaded by the stage that uses it
         translator = None
     except MissingPart as error:
         translator = f"it learns from back-translations, and the translator is missing: {error.problem}"
@@ -266,17 +272,17 @@ def find_writer(request: Request) -> WriterResource:
     if endpoint := request.endpoint:
         limits = {"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens}
         return WriterResource(endpoint.url, options=limits)
-    if request.writer_path and request.writer_path != EMBEDDED_WRITER:
+    if request.writer_path and request.writer_path != SMOLLM2:
         return WriterResource(request.writer_path)
     named, seconds = request.writer_path is not None, request.parsed_budget.seconds
     if not named and (seconds is None or seconds < LEAST_SECONDS):
         only = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, the writer only runs if you name one"
-        return WriterResource(EMBEDDED_WRITER, f"{only} with --writer", named=False)
+        return WriterResource(SMOLLM2, f"{only} with --writer", named=False)
     try:
-        carried_file(EMBEDDED)
+        refuse_absent(SMOLLM2)
     except (MissingPart, ModelError) as error:
-        return WriterResource(EMBEDDED_WRITER, f"{error.problem}; {error.fix}", named)
-    return WriterResource(EMBEDDED_WRITER, None, named)
+        return WriterResource(SMOLLM2, f"{error.problem}; {error.fix}", named)
+    return WriterResource(SMOLLM2, None, named)
 
 
 def find_teacher(

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import pyarrow as pa
 
@@ -33,7 +33,18 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import cache_folder, read_record, write_record
-from sentloom.fitting.result import NO_DIFFERENCE, Limit, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
+from sentloom.fitting.result import (
+    NO_DIFFERENCE,
+    Limit,
+    Measure,
+    Part,
+    Power,
+    Run,
+    Verdict,
+    chosen_on,
+    metric_name,
+    rounded_down,
+)
 from sentloom.progress import note
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
@@ -109,7 +120,8 @@ def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
 
 
 def _scores(measured: Measure) -> str:
-    scores = f"{measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
+    name = metric_name(measured.metric)
+    scores = f"{name} {measured.before:.2f} before, {measured.after:.2f} after, {measured.difference:+.2f}"
     interval = f"{100 * measured.level:.4g}% interval {measured.low:+.2f} to {measured.high:+.2f}"
     return f"{scores} ({interval}, {measured.items:,} test items in {measured.clusters:,} clusters)"
 
@@ -156,7 +168,8 @@ def general_warning(general: Measure) -> str | None:
 
 def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, level: float = LEVEL) -> Measure:
     """One task: the base and the winner on the same items."""
-    measured = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
+    named = _Named(task.name, label, part, task.main)
+    measured = _measure(named, [before[task.main]], [after[task.main]], level)
     documents = len(task.texts["document"]) if "document" in task.texts else None
     also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
     of_documents = task.settings.of_documents or documents
@@ -170,21 +183,23 @@ def mean_measure(
     if len(measures) == 1:
         return measures[0]
     label = f"mean of {', '.join(Path(measured.name).name for measured in measures)}"
-    return _measure(TOTAL, label, "deciding", TOTAL, before, after, level)
+    return _measure(_Named(TOTAL, label, "deciding", TOTAL), before, after, level)
 
 
-def _measure(
-    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score], level: float
-) -> Measure:
+class _Named(NamedTuple):
+    name: str
+    label: str
+    part: Part
+    metric: str
+
+
+def _measure(named: _Named, before: Sequence[Score], after: Sequence[Score], level: float) -> Measure:
     comparison = compare_averages(after, before, level=level)
     before_interval, after_interval = average_interval(before), average_interval(after)
     values = [sum(score.value for score in scores) / len(scores) for scores in (before, after)]
     widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
     return Measure(
-        name=name,
-        label=label,
-        part=part,
-        metric=metric,
+        **named._asdict(),
         items=sum(len(score.items) for score in before),
         before=values[0],
         before_low=before_interval[0],

@@ -185,8 +185,8 @@ class Options:
     writer: Annotated[
         str | None,
         Option(
-            "What writes queries and sentences to learn from: a folder, a hub name, embedded, none, or https://..., an "
-            "OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default embedded, "
+            "What writes queries and sentences to learn from: smollm2, a folder, a hub name, none, or https://..., an "
+            "OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default smollm2, "
             "if it is installed and the budget is 5 minutes or more.",
             "MODEL",
             str | Path,
@@ -202,7 +202,7 @@ class Options:
     guide: Annotated[
         str | None,
         Option(
-            "An encoder that finds false negatives: a model folder, a hub name or embedded-bge. By default none.",
+            "An encoder that finds false negatives: bge-small, a model folder or a hub name. By default none.",
             "MODEL",
             str | Path,
             as_name,
@@ -212,7 +212,7 @@ class Options:
     teacher: Annotated[
         str | None,
         Option(
-            "A cross-encoder to learn from, if it ranks the validation rows better than the base: embedded, a model "
+            "A cross-encoder to learn from, if it ranks the validation rows better than the base: reranker, a model "
             "folder or a hub name.",
             "MODEL",
             str | Path,
@@ -247,6 +247,22 @@ class Options:
         bool,
         Option("Refuse data with any unusable row. By default up to 5% of them are left out.", plan="no"),
     ] = False
+    max_unusable: Annotated[
+        str | None,
+        Option("The share of unusable rows that may be left out: 0.2 or 20%.", "SHARE", str | float, str),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        Option("The sheet of a spreadsheet, by name or number. By default the first that has rows.", "NAME", str, str),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Option("The encoding of text files: windows-1252, shift_jis ... By default it is detected.", "NAME", str, str),
+    ] = None
+    min_count: Annotated[
+        int,
+        Option("Leave out pairs of a search log that were clicked less often.", "NUMBER", int, int),
+    ] = 0
     examples: Annotated[
         bool,
         Option("Write report and model card without texts of your rows. By default they show some.", plan="no"),

@@ -4,10 +4,13 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from sentloom.encoder.locate import READ_ONLY, locate, refuse_no_model
+from sentloom.data.beir import CORPUS, TEST, TRAIN, splits_of
+from sentloom.data.inputs import How, named, split_name
+from sentloom.encoder.locate import refuse_absent, refuse_no_model
 from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.files import at_its_name
@@ -151,8 +154,25 @@ def make_request(
     """A request from what `fit` was given, in Python or as a command; `in_memory` are files of rows in memory."""
     _refuse_beside_recipe(data, given)
     files = {file.name: file for file in in_memory}
-    request = Request(data=tuple(data), output=Path(output), in_memory=files, **read_options(given))
+    options = read_options(given)
+    how = {name: options.pop(name) for name in How._fields if name in options}
+    names = [name if name in files or _is_recipe(name) else named(name, **how) for name in data]
+    request = Request(data=tuple(names), output=Path(output), in_memory=files, **options)
+    request = reduce(_with_own_splits, names, request)
     return replace(request, budget="") if any(map(_is_recipe, data)) else request
+
+
+def _with_own_splits(request: Request, name: str) -> Request:
+    """Of a folder with judgements, the training rows train, the test rows decide, and the corpus is searched."""
+    splits = {} if split_name(name)[1].split else splits_of(name)
+    if not splits:
+        return request
+    corpus = (*request.corpus, named(name, split=CORPUS))
+    if not {TRAIN, TEST} <= splits.keys():
+        return replace(request, corpus=corpus)
+    data = tuple(named(other, split=TRAIN) if other == name else other for other in request.data)
+    against = request.against or (f"retrieval:{named(name, split=TEST)}",)
+    return replace(request, data=data, against=against, corpus=corpus)
 
 
 def _absolute(name: str) -> str:
@@ -203,14 +223,11 @@ def _refuse_repeated_base(request: Request) -> None:
 def _refuse_unknown_models(request: Request) -> None:
     """Models are loaded late: a name that cannot be found is reported at once."""
     for name in request.base:
-        if name != "embedded":
-            locate(name)
+        refuse_absent(name)
     at_endpoint = request.endpoint is not None
-    own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
-    for role, known in own_names.items():
-        name = getattr(request, role)
-        if name and name not in known and not (role == "writer" and at_endpoint):
-            locate(name)
+    others = [request.guide, request.teacher, None if at_endpoint or request.writer == "none" else request.writer]
+    for name in filter(None, others):
+        refuse_absent(name)
 
 
 def _refuse_unknown_device(device: str | None) -> None:

@@ -30,7 +30,7 @@ from sentloom.fitting.shapes.handler import Training
 from sentloom.fitting.shapes.nli import SETTINGS as NLI
 from sentloom.fitting.shapes.pairs import SETTINGS as PAIRS
 from sentloom.fitting.training_sets import TrainingSet
-from sentloom.writing.models import EMBEDDED_WRITER
+from sentloom.writing.models import SMOLLM2
 
 ENTRY_POINTS = "sentloom.routes"
 MOST_BEFORE = 2  # routes on raw text that are tried before one on labels
@@ -285,9 +285,9 @@ def _no_writer(pairs: TrainingSet | None, resources: Resources) -> str | None:
 
 
 def _no_english(texts: TrainingSet, resources: Resources) -> str | None:
-    if resources.writer.name != EMBEDDED_WRITER or texts.language == "en":
+    if resources.writer.name != SMOLLM2 or texts.language == "en":
         return None
-    return "the embedded writer has learned to write entailments and contradictions in English; name one with --writer"
+    return "smollm2 has learned to write entailments and contradictions in English; name one with --writer"
 
 
 def _no_teacher(resources: Resources) -> str | None:

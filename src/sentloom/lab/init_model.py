@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +24,50 @@ MOST_LETTERS = 1000  # the trainer's own limit for letters at the start of words
 DIGITS = 6  # of a log-probability: sums differ in the last bits
 
 
-def build_model(
-    folder: Path,
-    family: str,
-    texts: Iterable[str],
-    *,
-    vocabulary: int = 8000,
-    layers: int = 4,
-    width: int = 256,
-    max_length: int = 128,
-    seed: int = 0,
-) -> None:
+@dataclass(frozen=True)
+class Size:
+    """How large a model is."""
+
+    vocabulary: int = 8000  # tokens, at most
+    layers: int = 4
+    width: int = 256
+    max_length: int = 128  # tokens
+
+
+@dataclass(frozen=True)
+class Form:
+    """How texts are normalised and divided before tokens are learned."""
+
+    normalizer: Normalizer | None
+    pre_tokenizer: PreTokenizer | None
+    specials: Sequence[str] = ()  # tokens that come first
+
+    def untrained(self, model: models.Model) -> Tokenizer:
+        """A tokenizer that has learned nothing yet."""
+        tokenizer = Tokenizer(model)
+        tokenizer.normalizer, tokenizer.pre_tokenizer = self.normalizer, self.pre_tokenizer
+        return tokenizer
+
+
+DEFAULT = Size()
+
+
+def build_model(folder: Path, family: str, texts: Iterable[str], size: Size = DEFAULT, seed: int = 0) -> None:
     """Write a transformers folder: BERT with a WordPiece tokenizer, or T5 or mT5 with a Unigram tokenizer."""
     if family not in FAMILIES:
         raise InputError("family", f"{family!r} is unknown", f"one of {', '.join(FAMILIES)}", "choose one of these")
-    if width % 32 or layers < 1:
-        problem = f"a model with width {width} and {layers} layers cannot be built"
+    if size.width % 32 or size.layers < 1:
+        problem = f"a model with width {size.width} and {size.layers} layers cannot be built"
         raise InputError("size", problem, "a width that is a multiple of 32, and at least one layer", "correct them")
     _refuse_filled(folder)
-    tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(list(texts), vocabulary)
-    size = tokenizer.get_vocab_size()
+    tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(list(texts), size.vocabulary)
     torch.manual_seed(seed)
-    model = AutoModel.from_config(_config(family, size, layers, width, max_length))
+    model = AutoModel.from_config(_config(family, replace(size, vocabulary=tokenizer.get_vocab_size())))
     with new_folder(folder) as part, quiet():
         _refuse_filled(folder)  # another process may have written it meanwhile
         model.save_pretrained(part)
         tokenizer.save(str(part / "tokenizer.json"))
-        facts |= {"model_max_length": max_length}
+        facts |= {"model_max_length": size.max_length}
         (part / "tokenizer_config.json").write_text(json.dumps(facts, indent=1), "utf-8")
 
 
@@ -58,22 +76,23 @@ def _refuse_filled(folder: Path) -> None:
         raise InputError(str(folder), "it exists and is not an empty folder", "a new name", "choose another name")
 
 
-def _config(family: str, vocabulary: int, layers: int, width: int, max_length: int) -> Any:
+def _config(family: str, size: Size) -> Any:
+    layers, width = size.layers, size.width
     if family == "bert":
         return AutoConfig.for_model(
             "bert",
-            vocab_size=vocabulary,
+            vocab_size=size.vocabulary,
             hidden_size=width,
             num_hidden_layers=layers,
             num_attention_heads=width // 32,
             intermediate_size=4 * width,
-            max_position_embeddings=max_length,
+            max_position_embeddings=size.max_length,
             pad_token_id=0,
         )
     gated = {"feed_forward_proj": "gated-gelu", "d_ff": 2 * width} if family == "mt5" else {"d_ff": 4 * width}
     return AutoConfig.for_model(
         family,
-        vocab_size=vocabulary,
+        vocab_size=size.vocabulary,
         d_model=width,
         d_kv=32,
         num_heads=width // 32,
@@ -89,8 +108,8 @@ def _config(family: str, vocabulary: int, layers: int, width: int, max_length: i
 def _wordpiece(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
     normalizer, pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     letters = letters_of(texts, normalizer)
-    form: dict[str, Any] = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "specials": BERT_SPECIALS}
-    tokens = wordpiece_tokens(texts, vocabulary, letters=letters, **form)
+    form = Form(normalizer, pre_tokenizer, BERT_SPECIALS)
+    tokens = wordpiece_tokens(texts, vocabulary, form, letters)
     tokenizer = Tokenizer(models.WordPiece({token: at for at, token in enumerate(tokens)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
     tokenizer.decoder = decoders.WordPiece()
@@ -105,8 +124,7 @@ def _wordpiece(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[s
 
 def _unigram(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
     normalizer, pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
-    form: dict[str, Any] = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "specials": T5_SPECIALS}
-    tokens = unigram_tokens(texts, vocabulary, unknown="<unk>", **form)
+    tokens = unigram_tokens(texts, vocabulary, Form(normalizer, pre_tokenizer, T5_SPECIALS), unknown="<unk>")
     tokenizer = Tokenizer(models.Unigram(tokens, unk_id=T5_SPECIALS.index("<unk>")))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
     tokenizer.decoder = decoders.Metaspace()
@@ -128,26 +146,17 @@ def letters_of(texts: Sequence[str], normalizer: Normalizer | None, most: int = 
 
 
 def wordpiece_tokens(
-    texts: Sequence[str],
-    size: int,
-    *,
-    letters: Sequence[str],
-    normalizer: Normalizer | None,
-    pre_tokenizer: PreTokenizer | None,
-    specials: Sequence[str] = (),
-    prefix: str = "##",
-    min_frequency: int = 0,
+    texts: Sequence[str], size: int, form: Form, letters: Sequence[str], *, prefix: str = "##", min_frequency: int = 0
 ) -> list[str]:
     """Tokens in the order of their ids. Letters inside words are numbered first, before the trainer does it."""
-    tokenizer = Tokenizer(models.WordPiece())
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
+    tokenizer = form.untrained(models.WordPiece())
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=min_frequency,
         initial_alphabet=list(letters),
         limit_alphabet=len(letters),
         continuing_subword_prefix=prefix,
-        special_tokens=[*specials, *(prefix + letter for letter in letters)],
+        special_tokens=[*form.specials, *(prefix + letter for letter in letters)],
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
@@ -155,18 +164,9 @@ def wordpiece_tokens(
     return sorted(ids, key=ids.__getitem__)
 
 
-def unigram_tokens(
-    texts: Sequence[str],
-    size: int,
-    *,
-    normalizer: Normalizer | None,
-    pre_tokenizer: PreTokenizer | None,
-    specials: Sequence[str] = (),
-    unknown: str | None = None,
-) -> list[tuple[str, float]]:
+def unigram_tokens(texts: Sequence[str], size: int, form: Form, unknown: str | None = None) -> list[tuple[str, float]]:
     """Tokens with their log-probabilities: special tokens first, then the most frequent ones."""
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
+    tokenizer, specials = form.untrained(models.Unigram()), form.specials
     named = {} if unknown is None else {"unk_token": unknown}
     trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=list(specials), show_progress=False, **named)
     tokenizer.train_from_iterator(texts, trainer)

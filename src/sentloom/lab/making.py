@@ -118,7 +118,7 @@ def synthesize(
     """Write sentences or queries for each text, score them, and keep the good ones as triplets and pairs.
 
     `kind` is entailment, contradiction, query or paraphrase, or several; by default the first two, which give triplets.
-    `writer` is the model: embedded, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
+    `writer` is the model: smollm2, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. Everything it writes goes to the ledger in `output`, with
     triplets.parquet and pairs.parquet of what passes the `filters`, a preset (default, paper, official-code) or values
     (threshold, round_trip, drop_vague, cross_encoder, copied, near_duplicates, language, finished, source_words, words,
@@ -149,7 +149,7 @@ def synthesize(
         task = WritingTask(chosen_kinds(kind or NLI_KINDS), shown, writer_model, max_tokens)
         with running_on(runs.device, runs.precision):
             summary = write_sentences(
-                texts, writer or "embedded", folder, how, by, runs,
+                texts, writer or "smollm2", folder, how, by, runs,
                 task=task, rows=runs.rows, show_progress=show_progress, log=log,
             )  # fmt: skip
     plots.write(synthesis_figure(summary), folder / "summary.png")

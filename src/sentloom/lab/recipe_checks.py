@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
-from sentloom.encoder.locate import HUB_NAME, READ_ONLY, is_model
+from sentloom.encoder.locate import HUB_NAME, catalogue_entry, is_model
 from sentloom.encoder.tokens import Prompt
 from sentloom.engine.artifacts import PREFIX, named_stage
 from sentloom.engine.building import Build
@@ -160,7 +160,7 @@ class Check:
         if named_stage(name) is not None:
             return name
         full = VARIABLE.sub(lambda match: self.variables.get(match[1]) or match[2] or "", name)
-        if full in ("embedded", *READ_ONLY):
+        if catalogue_entry(full):
             return full
         folders = (self.folder.absolute(), Path().absolute())
         places = (place for folder in folders if (place := _there(folder, full) or _model_there(folder, full)))

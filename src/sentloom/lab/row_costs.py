@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sentloom.data.inputs import hub_name
 from sentloom.data.shapes import Shape
-from sentloom.encoder.locate import READ_ONLY, is_model
+from sentloom.encoder.locate import catalogue_entry, is_model
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.engine.artifacts import named_stage
 from sentloom.engine.plan import Plan
@@ -121,7 +121,7 @@ def _models(plan: Plan) -> Iterator[str]:
     for stage in plan.stages:
         named += [*stage.models(), *stage.makers(), *stage.other_models().values()]
     for name in named:
-        if name and named_stage(name) is None and name not in ("embedded", *READ_ONLY) and not is_endpoint(name):
+        if name and named_stage(name) is None and catalogue_entry(name) is None and not is_endpoint(name):
             yield name
 
 

@@ -29,7 +29,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.set_source import SUFFIXES, SetPart
 from sentloom.files import new_folder
 from sentloom.lab.baselines.names import parse_baseline
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from sentloom.lab.recipe import read_recipe
 from sentloom.lab.recipe_checks import VARIABLE
 from sentloom.lab.suites import domain, multilingual
@@ -179,7 +179,7 @@ def write_tiny_models(folder: Path, texts: Path) -> dict[str, str]:
     for name, (family, layers, width) in MODELS.items():
         if not (folder / name).is_dir():
             lines = texts.read_text("utf-8").splitlines()
-            build_model(folder / name, family, lines, vocabulary=400, layers=layers, width=width)
+            build_model(folder / name, family, lines, size=Size(vocabulary=400, layers=layers, width=width))
     for name, kind in (("masked", AutoModelForMaskedLM), ("judge", AutoModelForSequenceClassification)):
         if not (folder / name).is_dir():
             _with_head(folder / "bert", folder / name, kind)

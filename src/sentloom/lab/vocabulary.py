@@ -23,7 +23,7 @@ from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
-from sentloom.lab.init_model import letters_of, unigram_tokens, wordpiece_tokens
+from sentloom.lab.init_model import Form, letters_of, unigram_tokens, wordpiece_tokens
 
 WORDPIECE, UNIGRAM = "WordPiece", "Unigram"
 RAREST = 5  # a rarer token would hardly be trained, and might appear in other languages
@@ -168,12 +168,12 @@ def rows_of(
 def _learn(known: _Vocabulary, texts: list[str], size: int) -> dict[str, float]:
     """Learn tokens from texts, normalised and pre-tokenised as before, in order of ids; for Unigram with scores."""
     backend = known.tokenizer.backend_tokenizer
-    form: dict[str, Any] = {"normalizer": backend.normalizer, "pre_tokenizer": backend.pre_tokenizer}
+    form = Form(backend.normalizer, backend.pre_tokenizer)
     if not known.is_wordpiece:
-        return dict(unigram_tokens(texts, size, **form))
+        return dict(unigram_tokens(texts, size, form))
     letters = letters_of(texts, backend.normalizer)
-    marked: dict[str, Any] = {"prefix": known.prefix, "min_frequency": 2}
-    return dict.fromkeys(wordpiece_tokens(texts, size + len(letters), letters=letters, **marked, **form), 0.0)
+    tokens = wordpiece_tokens(texts, size + len(letters), form, letters, prefix=known.prefix, min_frequency=2)
+    return dict.fromkeys(tokens, 0.0)
 
 
 def _extended(known: _Vocabulary, scores: Mapping[str, float], texts: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
-from sentloom.losses import contrastive
+from sentloom.losses import NoNegatives, Variant, contrastive
 from sentloom.methods.frozen_source import Guide, MarginKind, load_source
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.negatives import KnownPairs, encode_candidates, missing, right_answers, sample_batch
@@ -96,30 +96,26 @@ class Contrastive(Method):
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """Eq. 2."""
         v, v_plus, *v_minus = embeddings
-        same, same_back, barred = self.no_negatives(batch)
+        options = self.options
         return contrastive(
             v,
             v_plus,
             v_minus[0] if v_minus else None,
-            temperature=self.options.temperature,
-            margin=self.options.margin,
-            own_weight=self.options.hard_negative_weight,
-            same=same,
-            same_back=same_back,
-            barred=barred if v_minus else None,
-            both_ways=self.options.directions == "both",
+            temperature=options.temperature,
+            variant=Variant(options.margin, options.hard_negative_weight, both_ways=options.directions == "both"),
+            excluded=self.no_negatives(batch),
         )
 
-    def no_negatives(self, batch: Batch) -> tuple[Tensor | None, Tensor | None, Tensor]:
+    def no_negatives(self, batch: Batch) -> NoNegatives:
         """What is not a negative, by text or by the guide: of v among v+, (b, b), of v+ among v, and of v among v-."""
         negatives = [text for row in self.sampled(batch) for text in row]  # b * m
         same, barred = self.same(batch), self.barred(batch, negatives)
         if self.guide is None:
-            return same, None if same is None else same.T, barred
+            return NoNegatives(same, barred=barred)
         margin, kind = self.options.guide_margin, self.options.guide_margin_kind
-        forth, back, hard = self.guide.false_negatives(batch, negatives, margin, kind)
-        known = torch.zeros_like(forth) if same is None else same
-        return known | forth, known.T | back, barred | hard
+        false = self.guide.false_negatives(batch, negatives, margin, kind)
+        known = torch.zeros_like(false.forth) if same is None else same
+        return NoNegatives(known | false.forth, known.T | false.back, barred | false.hard)
 
     def same(self, batch: Batch) -> Tensor | None:
         """(b, b): rows that share a text, and v_j+ that are known positives of v_i in any row of the data."""

@@ -6,7 +6,7 @@ Their vectors of the training data are computed once and stored on disk.
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -69,6 +69,14 @@ def set_pooling(encoder: Encoder, pooling: str) -> None:
     encoder.pooling = chosen
 
 
+class FalseNegatives(NamedTuple):
+    """What is no negative."""
+
+    forth: Tensor  # (b, b), of q among p
+    back: Tensor  # (b, b), of p among q
+    hard: Tensor  # (b, m), of q among hard negatives
+
+
 class Guide(nn.Module):
     """An encoder that never changes, and its vectors of the data."""
 
@@ -112,14 +120,13 @@ class Guide(nn.Module):
 
     def false_negatives(
         self, batch: Batch, negatives: Sequence[str], margin: float, kind: MarginKind
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """What is no negative of q among p, (b, b), of p among q, (b, b), and of q among m hard negatives, (b, m)."""
+    ) -> "FalseNegatives":
+        """What the guide finds closer than the positive, less the margin."""
         query, document = self.roles
         q, others = self(batch.first, query), self([*batch.second, *negatives], document)
         p, hard = others.split([len(batch.second), len(negatives)])
         scores, own = q @ p.T, (q * p).sum(dim=1)
-        forth, back, of_hard = (false_negatives(s, own, margin, kind) for s in (scores, scores.T, q @ hard.T))
-        return forth, back, of_hard
+        return FalseNegatives(*(false_negatives(s, own, margin, kind) for s in (scores, scores.T, q @ hard.T)))
 
     def train(self, mode: bool = True) -> "Guide":
         """Stay in evaluation mode."""

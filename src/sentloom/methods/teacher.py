@@ -32,7 +32,7 @@ class TeacherOptions(MatryoshkaOptions):
     """Which teacher, and how the student's vectors are compared."""
 
     MODELS = ("teacher",)
-    teacher: str = "embedded"  # a cross-encoder: embedded, a folder or a hub name
+    teacher: str = "reranker"  # a cross-encoder: a name of the catalogue, a folder or a hub name
     negatives: int = Field(1, ge=1)  # hard negatives per row; from rows with more, this many are sampled at each step
     similarity: Literal["cosine", "dot"] = "cosine"  # dot: for models whose vectors are searched by dot product
     asymmetric: bool = False  # q is a query, the others are documents: for models with such prompts

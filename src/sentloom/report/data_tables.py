@@ -30,7 +30,7 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
     if len(data.files) == 1 and data.files[0].startswith(f"{name}/"):
         name = data.files[0]  # the one file that was read from a zip file
     lines = [f"{len(data):,} rows ({columns})"]
-    lines += [f"  {note}" for note in data.notes]
+    lines += [f"  {note}" for note in (*data.reading, *data.notes)]
     if data.ignored:
         lines.append(f"  unused columns: {listed(data.ignored)}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]

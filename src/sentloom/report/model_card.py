@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from sentloom.data.hygiene.languages import recognised
-from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME
+from sentloom.encoder.locate import HUB_NAME, catalogue_entry
 from sentloom.files import without_folders
 from sentloom.fitting.result import FitResult, InputSummary
 from sentloom.report import formatting
@@ -147,7 +147,7 @@ def _codes_of(source: InputSummary) -> list[str]:
 
 def base_on_hub(base: str) -> str | None:
     """What the hub calls a base, without its revision; None for a local folder."""
-    if base == "embedded":
-        return EMBEDDED_ON_HUB
+    if entry := catalogue_entry(base):
+        return entry.upstream
     name = base.partition("@")[0]
     return name if HUB_NAME.fullmatch(name) and not Path(base).exists() else None

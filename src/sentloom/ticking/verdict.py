@@ -56,7 +56,7 @@ def find_questions(folder: Path, others: Sequence[Answers] = ()) -> FitQuestions
     refuse_other_fit(others, result)
     queries, models = read_queries(folder), (shared_encoder(result.base), tested_encoder(folder, result))
     questions = _questions(folder, queries, models)
-    refuse_too_few(questions, folder)
+    refuse_too_few(questions, folder, result)
     header = header_for(questions, *(model.fingerprint() for model in models))
     for person in others:
         if person.header.subject != header.subject:
@@ -71,11 +71,13 @@ def _questions(folder: Path, queries: Sequence[str], models: Sequence[Encoder]) 
     return make_questions(queries, searched.texts, base, fitted, searched.of)
 
 
-def refuse_too_few(questions: Questions, folder: Path) -> None:
+def refuse_too_few(questions: Questions, folder: Path, result: FitResult) -> None:
     """Refuse models that hardly differ."""
     if are_too_few(questions):
         problem = f"its models return a different first result for {len(questions.asked)} of {questions.total:,}"
-        fix = "use the base: a model that finds the same texts is no better; or fit longer, or to more rows"
+        fix = f"keep to the verdict of the fit ({result.verdict}), which rests on labels"
+        if result.label_free:
+            fix = "use the base: a model that finds the same texts is no better; or fit longer, or to more rows"
         expected = f"at least {LEAST_CLUSTERS}, to show a difference"
         raise InputError(str(folder), f"{problem} held-out queries", expected, fix)
 

@@ -29,7 +29,7 @@ from sentloom.writing.filters import Filtering
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.models import EMBEDDED_NLI, EMBEDDED_WRITER, open_model, version_for
+from sentloom.writing.models import SMOLLM2, SMOLLM2_NLI, open_model, version_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.text_to_text import BackendName, open_backend
 from sentloom.writing.triplets import Summary, check_filters, draw
@@ -42,7 +42,7 @@ BLOCK = 256  # sources
 SOURCES = "sources.parquet"  # the raw texts, one row group per block
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
 LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
-TAUGHT = ("English", None)  # languages of what the embedded writer has learned from; None: unknown
+TAUGHT = ("English", None)  # languages of what smollm2 has learned from; None: unknown
 
 
 class Execution(BaseModel):
@@ -59,7 +59,7 @@ class Execution(BaseModel):
     price_written: float = Field(default=0.0, ge=0)
     block: int = Field(default=BLOCK, ge=1)  # sources
     encoder: str = "embedded"  # searches, together with BM25, for the source of a query; none: BM25 alone
-    teacher: str | None = None  # a cross-encoder that scores queries: embedded, a folder or a hub name
+    teacher: str | None = None  # a cross-encoder that scores queries: reranker, a folder or a hub name
 
     @model_validator(mode="after")
     def _workers_of_ray(self) -> Self:
@@ -103,10 +103,10 @@ def synthesize(
 ) -> Summary:
     """Write for the first `rows` texts, or for all, judge what was written, and draw triplets and pairs.
 
-    `writer` is "embedded", a folder, a hub name, the address of an endpoint, or a function that loads a model. `out` is
-    the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows or
-    other filters cost only what they add; another writer, text, prompt or sampling is refused. With the engine `ray`,
-    several workers write blocks at the same time.
+    `writer` is a name of the catalogue, a folder, a hub name, the address of an endpoint, or a function that loads a
+    model. `out` is the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows
+    or other filters cost only what they add; another writer, text, prompt or sampling is refused. With the engine
+    `ray`, several workers write blocks at the same time.
     """
     if raw.shape is not Shape.TEXTS:
         raise InputError(
@@ -120,9 +120,9 @@ def synthesize(
     language = language_of(raw)
     plan = _plan(raw, language, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
-    if not callable(writer) and task.model(writer) == EMBEDDED_NLI and language not in TAUGHT:
+    if not callable(writer) and task.model(writer) == SMOLLM2_NLI and language not in TAUGHT:
         log(
-            f"the embedded writer has learned this from English texts, and yours are {language}: the filters will drop "
+            f"smollm2 has learned this from English texts, and yours are {language}: the filters will drop "
             "most of what it writes; name another writer"
         )
     ledger = Ledger.begin(out, plan)
@@ -134,13 +134,14 @@ def synthesize(
         if opening.load is None:
             fix = "leave out engine=ray; requests=N sends more of them at a time"
             raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
-        _make_blocks_with_ray(ledger, raw, opening.load, execution, missing, count, show_progress)
+        _make_blocks_with_ray(_Missing(ledger, raw, missing, count), opening.load, execution, show_progress)
     elif missing:
         opened = opening.open(ledger)
         if isinstance(opened, Endpoint):
-            log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, count), sampling.candidates))
+            texts = _Missing(ledger, raw, missing, count).texts
+            log(opened.announcement(plan.prompts, texts, sampling.candidates))
         judges = open_query_judges(plan, raw.column("text").to_pylist, execution.encoder, execution.teacher)
-        _make_blocks_here(ledger, raw, opened, judges, missing, count, show_progress)
+        _make_blocks_here(_Missing(ledger, raw, missing, count), opened, judges, show_progress)
     return draw(ledger, filtering, rows=count, show_progress=show_progress)
 
 
@@ -218,8 +219,8 @@ def writer_loader(name: str, backend: BackendName) -> Loader:
 
 
 def writing_precision(name: str, backend: BackendName) -> Precision:
-    """The chosen precision. By default the embedded writer runs in bf16 on CPUs that compute in it, twice as fast."""
-    fast = name in (EMBEDDED_WRITER, EMBEDDED_NLI) and backend == "transformers"
+    """The chosen precision. By default `smollm2` runs in bf16 on CPUs that compute in it, twice as fast."""
+    fast = name in (SMOLLM2, SMOLLM2_NLI) and backend == "transformers"
     return chosen().precision or (fast_precision(device_for()) if fast else "fp32")
 
 
@@ -228,23 +229,32 @@ def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:
     return open_backend(ledger.plan.backend, model, ledger.plan.sampling, ledger.folder / CONVERTED)
 
 
-def _missing_texts(ledger: Ledger, raw: Dataset, numbers: Sequence[int], rows: int) -> list[str]:
-    return [text for number in numbers for text in raw.take(ledger.span(number, rows))["text"]]
+@dataclass(frozen=True)
+class _Missing:
+    """The blocks that a ledger lacks of the first `rows` raw texts."""
+
+    ledger: Ledger
+    raw: Dataset
+    numbers: Sequence[int]
+    rows: int
+
+    @property
+    def sources(self) -> int:
+        """How many texts they are about."""
+        return sum(len(self.ledger.span(number, self.rows)) for number in self.numbers)
+
+    @property
+    def texts(self) -> list[str]:
+        """These texts."""
+        spans = (self.ledger.span(number, self.rows) for number in self.numbers)
+        return [text for span in spans for text in self.raw.take(span)["text"]]
 
 
-def _make_blocks_here(
-    ledger: Ledger,
-    raw: Dataset,
-    writer: Writer,
-    judges: QueryJudges | None,
-    numbers: Sequence[int],
-    rows: int,
-    show_progress: bool,
-) -> None:
+def _make_blocks_here(missing: _Missing, writer: Writer, judges: QueryJudges | None, show_progress: bool) -> None:
     """Write one block after the other, in this process."""
-    total = sum(len(ledger.span(number, rows)) for number in numbers)
-    with progress("writing and judging", total, "sources", show_progress) as advance:
-        for number in numbers:
+    ledger, raw, rows = missing.ledger, missing.raw, missing.rows
+    with progress("writing and judging", missing.sources, "sources", show_progress) as advance:
+        for number in missing.numbers:
             span = ledger.span(number, rows)
             if not ledger.has(number, rows):  # another run on the same ledger may have written it
                 texts = raw.column("text").slice(span.start, len(span)).to_pylist()
@@ -301,23 +311,14 @@ def _written(requests: Sequence[_Request], writer: Writer) -> list[Written]:
     return [written[place] for place in range(len(requests))]
 
 
-def _make_blocks_with_ray(
-    ledger: Ledger,
-    raw: Dataset,
-    load: Loader,
-    execution: Execution,
-    numbers: Sequence[int],
-    rows: int,
-    show_progress: bool,
-) -> None:
+def _make_blocks_with_ray(missing: _Missing, load: Loader, execution: Execution, show_progress: bool) -> None:
     """Write the blocks with several workers, each of which holds a model."""
     check_workers(execution.workers)
-    lay_out_sources(raw, ledger)
-    arguments = (str(ledger.folder.resolve()), load, execution, rows, chosen())
-    total = sum(len(ledger.span(number, rows)) for number in numbers)
+    lay_out_sources(missing.raw, missing.ledger)
+    arguments = (str(missing.ledger.folder.resolve()), load, execution, missing.rows, chosen())
     gpu = device_for().type == "cuda"
-    with progress("writing and judging", total, "sources", show_progress) as advance:
-        run_blocks(Worker, arguments, numbers, workers=execution.workers, gpu=gpu, advance=advance)
+    with progress("writing and judging", missing.sources, "sources", show_progress) as advance:
+        run_blocks(Worker, arguments, missing.numbers, workers=execution.workers, gpu=gpu, advance=advance)
 
 
 class Worker(Actor):

@@ -129,7 +129,7 @@ def check_filters(plan: LedgerPlan, by: Filtering) -> None:
     """Refuse to filter by scores that the ledger does not have."""
     if by.cross_encoder is not None and plan.teacher is None:
         problem = "cross_encoder needs scores of a cross-encoder, and this ledger has none"
-        fix = "leave it out, or write queries to another folder with --execution teacher=embedded"
+        fix = "leave it out, or write queries to another folder with --execution teacher=reranker"
         raise InputError("filters", problem, "", fix)
 
 

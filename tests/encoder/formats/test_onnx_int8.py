@@ -8,7 +8,7 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder.formats.onnx import ONNX
 from sentloom.encoder.formats.registry import target_named
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from tests.encoder.small_models import SENTENCES
 
 
@@ -16,7 +16,7 @@ from tests.encoder.small_models import SENTENCES
 def wide(tmp_path_factory):
     """Wide enough that products dominate."""
     folder = tmp_path_factory.mktemp("wide") / "bert"
-    build_model(folder, "bert", SENTENCES * 20, vocabulary=200, layers=2, width=128, max_length=32)
+    build_model(folder, "bert", SENTENCES * 20, size=Size(vocabulary=200, layers=2, width=128, max_length=32))
     return Encoder.load(folder)
 
 

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_batched_models_predict_like_single_ones(optimizer):
     splits = [(rows[:70], rows[70:]), (rows[20:95], np.r_[rows[:20], rows[95:]]), (rows, None)]
     training = Training(optimizer, batch=32, epochs=2, tenacity=1)
     penalties = [1e-5, 1e-2]
-    found = predict(x, y, splits, penalties, 8, training)
+    found = predict(x, y, splits, penalties, replace(training, hidden=8))
     assert found.shape == (2, 3, 120)
     for place, l2 in enumerate(penalties):
         for number, (train, held) in enumerate(splits):
@@ -63,7 +64,7 @@ def test_predictions_are_reproducible_and_leave_the_random_state_alone():
     training = Training("adam", batch=16, epochs=2, tenacity=1)
     torch.manual_seed(5)
     state = torch.get_rng_state()
-    first, second = (predict(x, y, [(np.arange(60), None)], [1e-4], 8, training) for _ in range(2))
+    first, second = (predict(x, y, [(np.arange(60), None)], [1e-4], replace(training, hidden=8)) for _ in range(2))
     assert (first == second).all()
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -74,7 +75,7 @@ def test_a_hidden_layer_learns_a_nonlinear_problem():
     y = torch.from_numpy((x[:, 0] * x[:, 1] > 0).astype(np.int64))
     rows = np.arange(200)
     training = Training("rmsprop", batch=32, epochs=4, tenacity=5)
-    found = predict(torch.from_numpy(x).float(), y, [(rows[:100], rows[100:])], [1e-5], 50, training)
+    found = predict(torch.from_numpy(x).float(), y, [(rows[:100], rows[100:])], [1e-5], training)
     assert (found[0, 0, 100:] == y.numpy()[100:]).mean() > 0.95
 
 
@@ -83,5 +84,5 @@ def test_results_do_not_depend_on_group_size():
     rows = np.arange(60)
     splits = [(rows[:40], rows[40:]), (rows[20:], rows[:20])]
     training = Training("adam", batch=16, epochs=2, tenacity=1)
-    whole = predict(x, y, splits, [1e-4, 1e-2], 8, training)
-    assert (predict(x, y, splits, [1e-4, 1e-2], 8, training, together=1) == whole).mean() > 0.99
+    whole = predict(x, y, splits, [1e-4, 1e-2], replace(training, hidden=8))
+    assert (predict(x, y, splits, [1e-4, 1e-2], replace(training, hidden=8), together=1) == whole).mean() > 0.99

@@ -164,12 +164,12 @@ def test_regression_finds_a_score_contained_in_the_features():
     random = np.random.default_rng(0)
     x = random.normal(size=(400, 6)).astype(np.float32)
     gold = np.clip(2.5 + 1.2 * x[:, 0] + 0.1 * random.normal(size=400), 0, 5)
-    found = regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 0, 5)
+    found = regress(x[:300], gold[:300], x[300:], gold[300:], FAST, (0, 5))
     assert (found[:, 1] == gold[300:]).all()
     assert np.corrcoef(found.T)[0, 1] > 0.97
     assert np.abs(found[:, 0] - found[:, 1]).mean() < 0.3
     with pytest.raises(InputError, match="Expected 1 to 5"):
-        regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 1, 5)
+        regress(x[:300], gold[:300], x[300:], gold[300:], FAST, (1, 5))
 
 
 def test_pair_features_against_hand_computed_values():

@@ -8,7 +8,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.packing import pack
 from sentloom.errors import ModelError
 from sentloom.lab.baselines.wk_pooling import layer_weights, sentences_of, wk_pooling, words_of
-from sentloom.lab.init_model import build_model
+from sentloom.lab.init_model import Size, build_model
 from tests.encoder.small_models import SENTENCES
 
 
@@ -52,7 +52,7 @@ def test_sentences_equal_the_formulas(count):
 
 
 def test_the_encoder_pools_its_layers(tmp_path):
-    build_model(tmp_path / "deep", "bert", SENTENCES * 3, vocabulary=120, layers=7, width=32)
+    build_model(tmp_path / "deep", "bert", SENTENCES * 3, size=Size(vocabulary=120, layers=7, width=32))
     base = Encoder.load(tmp_path / "deep")
     for block in base.backbone.blocks:  # blocks with small random weights change a state too little to tell apart
         block.output.dense.weight.data *= 20

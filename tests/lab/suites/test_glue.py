@@ -25,9 +25,9 @@ def folder(tmp_path):
 def test_the_first_tenth_of_dev_chooses_and_the_rest_is_scored(folder, monkeypatch):
     seen = {}
 
-    def watched(encoder, train, choosing, test, score, **options):
-        seen.update(train=train, choosing=choosing, test=test, **options)
-        return fine_tune(encoder, train, choosing, test, score, **options)
+    def watched(encoder, parts, score, **options):
+        seen.update(**parts._asdict(), **options)
+        return fine_tune(encoder, parts, score, **options)
 
     fine_tune = glue.fine_tune
     monkeypatch.setattr(glue, "fine_tune", watched)

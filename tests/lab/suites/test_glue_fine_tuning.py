@@ -7,7 +7,7 @@ import torch
 from sentloom.encoder import Encoder
 from sentloom.evaluation.metrics import METRICS
 from sentloom.lab.suites import glue
-from sentloom.lab.suites.glue import Classifier, Examples, fine_tune
+from sentloom.lab.suites.glue import Classifier, Examples, Parts, fine_tune
 from tests.encoder.small_models import build_model_folder
 
 ACCURACY = METRICS["accuracy"]
@@ -33,7 +33,7 @@ def test_it_learns_from_both_texts_of_a_pair_and_leaves_the_encoder_alone(encode
     monkeypatch.setattr(glue, "SETTINGS", glue.SETTINGS.model_copy(update={"learning_rate": 3e-3}))
     before = encoder.fingerprint()
     train, dev, test = same_word(640, 1), same_word(40, 2), same_word(60, 3)
-    answers = fine_tune(encoder, train, dev, test, ACCURACY, seed=1)
+    answers = fine_tune(encoder, Parts(train, dev, test), ACCURACY, seed=1)
     assert answers[:, 1].tolist() == test.classes
     assert ACCURACY(answers) > 0.85  # two thirds of the pairs are equal
     assert encoder.fingerprint() == before
@@ -43,21 +43,21 @@ def test_it_learns_from_both_texts_of_a_pair_and_leaves_the_encoder_alone(encode
 def test_a_seed_gives_the_same_answers_and_leaves_the_generator_alone(encoder):
     parts = same_word(40, 1), same_word(20, 2), same_word(20, 3)
     torch.manual_seed(5)
-    first = fine_tune(encoder, *parts, ACCURACY, seed=1)
+    first = fine_tune(encoder, Parts(*parts), ACCURACY, seed=1)
     drawn = torch.rand(3)
     torch.manual_seed(5)
     assert torch.equal(drawn, torch.rand(3))
-    assert np.array_equal(first, fine_tune(encoder, *parts, ACCURACY, seed=1))
+    assert np.array_equal(first, fine_tune(encoder, Parts(*parts), ACCURACY, seed=1))
 
 
 def test_the_answers_are_those_after_the_best_epoch(encoder):
     parts = same_word(40, 1), same_word(20, 2), same_word(20, 3)
     scores = iter([0.5, 0.9, 0.9])  # of the three epochs
     asked = []
-    best = fine_tune(encoder, *parts, lambda answers: asked.append(answers) or next(scores), seed=1)
+    best = fine_tune(encoder, Parts(*parts), lambda answers: asked.append(answers) or next(scores), seed=1)
     assert len(asked) == 3
     scores = iter([0.5, 0.9, 0.1])
-    assert np.array_equal(best, fine_tune(encoder, *parts, lambda answers: next(scores), seed=1))
+    assert np.array_equal(best, fine_tune(encoder, Parts(*parts), lambda answers: next(scores), seed=1))
 
 
 def test_a_pair_is_one_input_with_two_segments(encoder):
@@ -82,4 +82,4 @@ def test_rows_are_answered_in_their_order(encoder):
 def test_models_without_segments_or_cls_can_be_fine_tuned(tmp_path, family):
     encoder = Encoder.load(build_model_folder(family, tmp_path / family), pooling="mean")
     parts = same_word(40, 1), same_word(10, 2), same_word(10, 3)
-    assert fine_tune(encoder, *parts, ACCURACY, seed=1).shape == (10, 2)
+    assert fine_tune(encoder, Parts(*parts), ACCURACY, seed=1).shape == (10, 2)

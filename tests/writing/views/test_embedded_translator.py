@@ -1,9 +1,13 @@
 """Tests with the real translator, if it is installed."""
 
+from dataclasses import replace
+
 import pytest
 
+from sentloom.encoder.catalogue.listed import EN_PT
+from sentloom.encoder.catalogue.places import checked_folder
 from sentloom.errors import MissingPart
-from sentloom.writing.views.translation import EmbeddedTranslator, models_folder
+from sentloom.writing.views.translation import EmbeddedTranslator
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +62,8 @@ def test_a_long_text_is_translated_to_its_end(translator):
     assert all(str(number) in view for number in range(11, 41))
 
 
-@pytest.mark.parametrize("name", ["no-such-translator", "numpy"])  # not installed, and installed in another version
-def test_a_missing_package_is_named_with_the_install_command(name):
+@pytest.mark.parametrize("package", ["no-such-translator", "numpy"])  # not installed, and of another version
+def test_a_missing_package_is_named_with_the_install_command(package):
+    other = replace(EN_PT, origin=replace(EN_PT.origin, package=package))
     with pytest.raises(MissingPart, match=r"sentloom\[embedded\]"):
-        models_folder(name)
+        checked_folder(other)

@@ -52,7 +52,7 @@ def mine(
     teacher: Annotated[
         str | None,
         typer.Option(
-            help="A cross-encoder: embedded, a model folder, or a hub name. What it scores nearly as high as the "
+            help="A cross-encoder: reranker, a model folder, or a hub name. What it scores nearly as high as the "
             "positive is not used as a negative either."
         ),
     ] = None,
@@ -124,7 +124,7 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="The writer: embedded (the default), a folder, a hub name, or https://..., an OpenAI-compatible "
+            help="The writer: smollm2 (the default), a folder, a hub name, or https://..., an OpenAI-compatible "
             "endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY.",
         ),
     ] = None,
@@ -158,12 +158,12 @@ def synthesize(
             metavar="NAME=VALUE,...",
             help="How to run: rows=N (the first rows; a later call can add more), backend=transformers (or "
             "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), teacher=NAME (a "
-            "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
+            "cross-encoder that scores queries: reranker, a folder or a hub name), engine=local (or ray), "
             "workers=1 (of ray), requests=8 (to an endpoint at a time), timeout=120 (seconds for "
             "each of its answers), price_read=0 and price_written=0 (of "
             "a million of its tokens, to see the cost), block=256 (texts per file of the ledger), "
-            "device=NAME (by default a GPU if there is one), precision=fp32 (the embedded "
-            "writer: bf16 on CPUs that compute in it).",
+            "device=NAME (by default a GPU if there is one), precision=fp32 (smollm2: bf16 on "
+            "CPUs that compute in it).",
         ),
     ] = None,
     columns: ColumnsOption = None,

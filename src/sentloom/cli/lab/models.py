@@ -1,8 +1,8 @@
 """The lab's commands about models: init-model, vocabulary, geometry."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -20,6 +20,7 @@ from sentloom.cli.common import (
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
+    from sentloom.encoder import Encoder
     from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 
 LEARNED_ROWS = 1_000_000  # per column: enough to learn a vocabulary from, and it fits in memory
@@ -39,11 +40,15 @@ def init_model(
     columns: ColumnsOption = None,
 ) -> None:
     """Create a small model with random weights and a tokenizer learned from your text. Needs no download."""
-    from sentloom.lab.init_model import build_model
+    from sentloom.lab.init_model import Size, build_model
 
     texts = (text for _, _, text in read(data, shape, columns).sentences())
     build_model(
-        output, family, texts, vocabulary=vocabulary, layers=layers, width=width, max_length=max_length, seed=seed
+        output,
+        family,
+        texts,
+        seed=seed,
+        size=Size(vocabulary=vocabulary, layers=layers, width=width, max_length=max_length),
     )
     show(f"written: {output}")
 
@@ -128,20 +133,26 @@ def geometry(
         raise InputError(option, "the pairs have no scores, or all the same", "scores that differ", "leave it out")
     reading = space.UniformityVariant(variant)
     with alone_in(output), running_on(device, precision):
-        _write_geometry(models, output, scored, reading, pooling, sweep=sweep, tsne=tsne, trajectory=trajectory)
+        plots = Plots(sweep, tsne, trajectory)
+        _write_geometry(models, output, lambda model: load(model, pooling), scored, reading, plots)
     show(f"written: {output}")
+
+
+class Plots(NamedTuple):
+    """Which plots are drawn besides alignment and uniformity."""
+
+    sweep: bool
+    tsne: bool
+    trajectory: bool
 
 
 def _write_geometry(
     models: Sequence[str],
     output: Path,
+    opened: Callable[[str], "Encoder"],
     scored: "ScoredPairs",
     reading: "UniformityVariant",
-    pooling: str | None,
-    *,
-    sweep: bool,
-    tsne: bool,
-    trajectory: bool,
+    drawn: Plots,
 ) -> None:
     """Measure every model, write the numbers and the plots, and show the tables."""
     from functools import partial
@@ -154,17 +165,17 @@ def _write_geometry(
 
     measurements, layers = {}, {}
     for number, model in enumerate(models, start=1):
-        encoder = load(model, pooling)
+        encoder = opened(model)
         measurements[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
-        if sweep:
+        if drawn.sweep:
             layers[model] = run_sweep(encoder, scored)
             plots.write(geometry_figures.heat_map(model, layers[model]), output / f"layers-{number}.png")
-        if tsne:
+        if drawn.tsne:
             places = pair_map(encoder.encode, scored)
             plots.write(geometry_figures.pairs_on_a_plane(model, places), output / f"tsne-{number}.png")
     points = {model: (measured.uniformity, measured.alignment) for model, measured in measurements.items()}
     plots.write(geometry_figures.align_uniform(points, reading), output / "align-uniform.png")
-    if trajectory:
+    if drawn.trajectory:
         labels = [Path(model).name for model in points]
         plots.write(
             geometry_figures.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"

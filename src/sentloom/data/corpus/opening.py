@@ -28,13 +28,19 @@ def read(
     quoted: bool | None = None,
     allow: Allowance = STRICT,
     show_progress: bool = False,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    min_count: int = 0,
+    max_unusable: float | None = None,
 ) -> Dataset:
     """Read data and check every row; a DataError counts all problems and shows the first ten.
 
     `data` is one of:
 
-    - a file: txt, csv, tsv, jsonl, json (each also .gz) or parquet;
-    - a folder of files of one kind and shape, or a folder that `save_to_disk` wrote;
+    - a file: txt, csv, tsv, jsonl, json (each also .gz), parquet, or a spreadsheet (xlsx, xls, ods);
+    - a document: md, html, pdf, docx, or txt with wrapped lines; its rows are passages;
+    - a folder of documents, or of data files of one shape, with the folders below it; a folder with a corpus, queries
+      and judgements as BEIR has them; or a folder that `save_to_disk` wrote;
     - two text files, `corpus.en+corpus.de` (each also .gz), of which the second translates the first line by line, or
       a zip file of two such files;
     - if there is no such path, a name on the hub: `owner/name[/configuration][@revision][:split]`, by default the
@@ -50,10 +56,12 @@ def read(
     Tuples are (text,), (anchor, positive), (anchor, positive, negative, ...), (sentence1, sentence2, score) or
     (premise, hypothesis, label); with `shape`, the columns of that shape in order.
 
-    The columns in `keep` are kept as strings if the data has them. `quoted` says whether the cells of tsv files may be
-    in quotes, as in csv files; by default this is detected and noted. Blank lines are skipped and counted, and so are
-    NLI rows without a gold label ("-" or -1). Unusable rows are an error unless `allow` tolerates some: then they are
-    left out and counted.
+    The columns in `keep` are kept as strings if the data has them; `keep=["*"]` keeps all. `sheet` names a sheet of a
+    spreadsheet, `encoding` the encoding of text, which is detected otherwise; pairs of a search log that were clicked
+    less often than `min_count` are left out, and `max_unusable` is the share of rows that may be left out. `quoted`
+    says whether the cells of tsv files may be in quotes, as in csv files; by default this is detected and noted. Blank
+    lines are skipped and counted, and so are NLI rows without a gold label ("-" or -1). Unusable rows are an error
+    unless `allow` tolerates some: then they are left out and counted.
 
     >>> data = read([("Where is the canteen?", "On the ground floor."), ("Is it open?", "From noon on.")])
     >>> len(data), data.shape.value
@@ -64,8 +72,17 @@ def read(
     if isinstance(data, str) and not data.strip():
         raise InputError("data", "the name is empty", "a file, a folder or a hub name", "name one")
     if not isinstance(data, str | Path) or not str(data).startswith("embedded") or Path(data).exists():
+        how = {"sheet": sheet, "encoding": encoding, "min_count": min_count, "max_unusable": max_unusable}
+        asked = {name: value for name, value in how.items() if value not in (None, 0)}
         return readers.read(
-            data, shape=shape, columns=columns, keep=keep, quoted=quoted, allow=allow, show_progress=show_progress
+            data,
+            shape=shape,
+            columns=columns,
+            keep=keep,
+            quoted=quoted,
+            allow=allow,
+            show_progress=show_progress,
+            **asked,
         )
     form = FORM.fullmatch(str(data))
     if form is None:

@@ -21,7 +21,6 @@ from sentloom.encoder.formats.format import CLOSE, Format, ReadOnlyBackbone, Tar
 from sentloom.encoder.formats.onnx_graph import write_int8, write_onnx
 from sentloom.encoder.formats.onnx_probe import IDS, MASK, TYPES, batch_shapes, check_onnx, open_session, output_name
 from sentloom.encoder.loading import load_folder
-from sentloom.encoder.locate import Carried, carried_file
 from sentloom.encoder.model_files import find, has_weights, inside, read_json
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.pretrained import Staged, loading
@@ -81,11 +80,6 @@ def _longest(config: PreTrainedConfig, max_length: int | None) -> int:
     positions = getattr(config, "max_position_embeddings", None)
     room = max(1, positions - first_position(config)) if positions else max_length or LONGEST
     return min(max_length or room, room)
-
-
-def open_carried(carried: Carried) -> "InferenceSession":
-    """An ONNX model that a package carries; its hash is known, so it is not tried."""
-    return open_session(carried_file(carried).read_bytes(), carried.what)
 
 
 def _open(stage: Staged, settings: EncoderSettings) -> OnnxBackbone:

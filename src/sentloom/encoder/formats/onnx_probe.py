@@ -9,8 +9,6 @@ This file is also the program of the child, which imports neither torch nor tran
 
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -18,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentloom import confined
 from sentloom.errors import DamagedFile, DiskError, MissingPart, ModelError, first_line
 from sentloom.files import cache_folder, read_record, write_record
 
@@ -99,11 +98,9 @@ def _try(content: bytes, where: str, shapes: Sequence[Shape], vocabulary: int) -
     """What the child says: the names of inputs and outputs, and the size of the states for every batch."""
     memory, seconds = MEMORY + 4 * len(content), SECONDS + len(content) // BYTES_PER_SECOND
     asked = json.dumps({"memory": memory, "seconds": seconds, "shapes": shapes, "vocabulary": vocabulary})
-    # -P: the folder of this file is not searched for modules. The child imports from where this process does.
-    call = [sys.executable, "-P", __file__, asked]
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    call, around = confined.command(__file__, asked), confined.environment()
     try:
-        done = subprocess.run(call, input=content, capture_output=True, timeout=seconds, env=paths, check=False)
+        done = subprocess.run(call, input=content, capture_output=True, timeout=seconds, env=around, check=False)
     except subprocess.TimeoutExpired:
         problem = f"the model does not run on a few batches within {seconds} seconds"
         raise ModelError(where, problem, "", FIX) from None
@@ -142,7 +139,8 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         import onnxruntime  # noqa: F401 (before memory is limited: its libraries are no part of the model)
     except ImportError:
         return {"missing": True}
-    _limit(asked["memory"], asked["seconds"])
+    confined.limit_seconds(asked["seconds"] + 10)  # after the parent's limit, which has the better message
+    confined.limit_memory(asked["memory"])
     try:
         session = open_session(sys.stdin.buffer.read(), "")
         inputs, outputs = ([node.name for node in nodes] for nodes in (session.get_inputs(), session.get_outputs()))
@@ -161,20 +159,6 @@ def _sizes(session: Any, inputs: Sequence[str], output: str, asked: dict[str, An
         ids = (np.arange(shape[0] * shape[1], dtype=np.int64) % asked["vocabulary"]).reshape(shape)
         arrays = {IDS: ids, MASK: np.ones_like(ids), TYPES: np.zeros_like(ids)}
         yield list(session.run([output], {name: arrays[name] for name in inputs})[0].shape)
-
-
-def _limit(memory: int, seconds: int) -> None:
-    """Limit address space and time, where the system can: should the parent be killed, the child ends by itself."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(seconds + 10)  # after the parent's limit, which has the better message
-    statm = Path("/proc/self/statm")
-    if statm.is_file():
-        import resource
-
-        used = int(statm.read_text("ascii").split()[0]) * resource.getpagesize()
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = used + memory if most == resource.RLIM_INFINITY else min(used + memory, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class WriterStage(DataStage):
 
     MODEL_KIND = "writer"
 
-    model: Text  # embedded, a folder, a hub name, or `stage:NAME`; for writing also the address of an endpoint
+    model: Text  # smollm2, a folder, a hub name, or `stage:NAME`; for writing also the address of an endpoint
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""

@@ -32,6 +32,8 @@ class Training:
     batch: int
     epochs: int  # between two evaluations of the accuracy
     tenacity: int
+    hidden: int = 50  # units
+    seed: int = SEED
 
 
 @dataclass
@@ -59,23 +61,21 @@ def predict(
     classes: Tensor,
     splits: Sequence[tuple[Rows, Rows | None]],
     penalties: Sequence[float],
-    hidden: int,
     training: Training,
     together: int = TOGETHER,
-    seed: int = SEED,
 ) -> Rows:
     """Predict the class of every row with each model (penalties, splits, n).
 
     A split has training rows and held-out rows for early stopping; without the latter, a share of the former is used.
     """
     jobs = [
-        _Job.of((place, number), *split, l2, seed)
+        _Job.of((place, number), *split, l2, training.seed)
         for place, l2 in enumerate(penalties)
         for number, split in enumerate(splits)
     ]
     answers = np.empty((len(penalties), len(splits), len(features)), np.int64)
     targets = torch.eye(int(classes.max()) + 1)[classes]
-    start = _initial(features.shape[1], hidden, targets.shape[1], seed)
+    start = _initial(features.shape[1], training.hidden, targets.shape[1], training.seed)
     with progress("training perceptrons", len(jobs), "models") as advance:
         for group in _groups(jobs, training.batch, together // sum(tensor.numel() for tensor in start)):
             weights = _train(features, targets, group, [tensor.repeat(len(group), 1, 1) for tensor in start], training)
@@ -111,42 +111,48 @@ def _train(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights
     best = [tensor.clone() for tensor in weights]
     places = torch.arange(len(jobs))
     highest, failures = torch.full((len(jobs),), -1.0), torch.zeros(len(jobs))
-    moments = [[torch.zeros_like(tensor) for tensor in weights] for _ in range(2)]
-    steps, epoch = 0, 0
-    while jobs and epoch <= LAST_EPOCH:
+    models = _Models(jobs, weights, [[torch.zeros_like(tensor) for tensor in weights] for _ in range(2)])
+    epoch = 0
+    while models.jobs and epoch <= LAST_EPOCH:
         for _ in range(training.epochs):
-            steps = _epoch(features, targets, jobs, weights, moments, steps, training)
+            _epoch(features, targets, models, training)
         epoch += training.epochs
-        accuracy = _accuracies(features, targets, jobs, weights)
+        accuracy = _accuracies(features, targets, models.jobs, models.weights)
         better = accuracy > highest
-        for kept, tensor in zip(best, weights, strict=True):
+        for kept, tensor in zip(best, models.weights, strict=True):
             kept[places[better]] = tensor[better]
         going = better | (failures < training.tenacity)
         highest, failures = torch.maximum(highest, accuracy)[going], (failures + ~better)[going]
-        places, jobs = places[going], [job for job, goes in zip(jobs, going.tolist(), strict=True) if goes]
-        weights, *moments = ([tensor[going] for tensor in part] for part in (weights, *moments))
+        places = places[going]
+        models.keep(going)
     return best
 
 
-def _epoch(
-    features: Tensor,
-    targets: Tensor,
-    jobs: list[_Job],
-    weights: Weights,
-    moments: list[Weights],
-    steps: int,
-    training: Training,
-) -> int:
-    """Train every model for one epoch and return the number of steps so far."""
-    rows, real = _padded([job.train[job.random.permutation(len(job.train))] for job in jobs])
-    l2 = torch.tensor([job.l2 for job in jobs])[:, None, None]
+@dataclass
+class _Models:
+    """Models that train together, and the state of their optimizer."""
+
+    jobs: list[_Job]
+    weights: Weights
+    moments: list[Weights]
+    steps: int = 0
+
+    def keep(self, going: Tensor) -> None:
+        """Go on with some of them."""
+        self.jobs = [job for job, goes in zip(self.jobs, going.tolist(), strict=True) if goes]
+        self.weights, *self.moments = ([tensor[going] for tensor in part] for part in (self.weights, *self.moments))
+
+
+def _epoch(features: Tensor, targets: Tensor, models: _Models, training: Training) -> None:
+    """Train every model for one epoch."""
+    rows, real = _padded([job.train[job.random.permutation(len(job.train))] for job in models.jobs])
+    l2 = torch.tensor([job.l2 for job in models.jobs])[:, None, None]
     step = _adam if training.optimizer == "adam" else _rmsprop
     for batch, there in zip(rows.split(training.batch, dim=1), real.split(training.batch, dim=1), strict=True):
-        gradients = _gradients(features[batch], targets[batch], there / there.sum(dim=1, keepdim=True), weights)
-        steps += 1
-        for parameter, gradient, first, second in zip(weights, gradients, *moments, strict=True):
-            step(parameter, gradient.addcmul_(parameter, l2), first, second, steps)
-    return steps
+        gradients = _gradients(features[batch], targets[batch], there / there.sum(dim=1, keepdim=True), models.weights)
+        models.steps += 1
+        for parameter, gradient, first, second in zip(models.weights, gradients, *models.moments, strict=True):
+            step(parameter, gradient.addcmul_(parameter, l2), first, second, models.steps)
 
 
 def _gradients(features: Tensor, targets: Tensor, shares: Tensor, weights: Weights) -> Weights:

@@ -6,7 +6,7 @@ convex, and here it is solved to its optimum, so that a score does not depend on
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ SEED = 1111
 
 Labels = Sequence[str | int] | npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
+Scale = tuple[int, int]  # the lowest and the highest score
 Split = tuple[Rows, Rows | None]  # training rows and held-out rows, None for a final model
 
 
@@ -108,8 +109,7 @@ def regress(
     test: Vectors,
     test_gold: Sequence[float] | Numbers,
     probe: Probe,
-    low: int,
-    high: int,
+    scale: Scale,
 ) -> Numbers:
     """Return predicted and gold scores (m, 2) of test rows, as SentEval does for SICK-R and STS-B except for the loss.
 
@@ -117,7 +117,7 @@ def regress(
     cross-entropy, where SentEval has squared errors, and the expected value is the prediction. The weight decay is
     chosen by Pearson's correlation in k-fold on the training rows. There is no hidden layer, as in SentEval.
     """
-    scores, test_scores = np.asarray(gold, np.float64), np.asarray(test_gold, np.float64)
+    (low, high), scores, test_scores = scale, np.asarray(gold, np.float64), np.asarray(test_gold, np.float64)
     _check(train, scores, "training features")
     _check(test, test_scores, "test features")
     _check_scores(scores, low, high)
@@ -144,7 +144,7 @@ def _classes(features: Vectors, gold: Rows, splits: Sequence[Split], probe: Prob
     if probe.hidden:
         matrix, classes = torch.from_numpy(np.asarray(features, np.float32)), torch.from_numpy(gold)
         return perceptron.predict(
-            matrix, classes, splits, PENALTIES, probe.hidden, TRAINING[probe.preset], seed=probe.seed
+            matrix, classes, splits, PENALTIES, replace(TRAINING[probe.preset], hidden=probe.hidden, seed=probe.seed)
         )
     targets = np.eye(gold.max() + 1, dtype=np.float32)[gold]
     return np.stack([logits.argmax(dim=2).T.numpy() for logits in _logits(features, targets, splits)])

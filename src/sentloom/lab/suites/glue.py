@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -73,7 +73,7 @@ def _scores(edition: ProbedSet, train: Rows, dev: Rows, model: "Model", seed: in
     learned, known = (Examples(tuple(sides(part)), [names[label] for label in part["label"]]) for part in (train, dev))
     first = max(1, round(CHOOSING * len(known)))
     choosing, test = known.take(range(first)), known.take(range(first, len(known)))
-    items = fine_tune(model, learned, choosing, test, METRICS[edition.scores[0]], seed=seed, show_progress=True)
+    items = fine_tune(model, Parts(learned, choosing, test), METRICS[edition.scores[0]], seed=seed, show_progress=True)
     return {score: Score(score, items) for score in edition.scores}
 
 
@@ -90,6 +90,14 @@ class Examples:
     def take(self, rows: Sequence[int]) -> "Examples":
         """Some of the rows."""
         return Examples(tuple([side[row] for row in rows] for side in self.texts), [self.classes[row] for row in rows])
+
+
+class Parts(NamedTuple):
+    """What a classifier learns from, what chooses its epoch, and what it answers."""
+
+    train: Examples
+    choosing: Examples
+    test: Examples
 
 
 class Classifier(nn.Module):
@@ -144,26 +152,24 @@ def _transformer(encoder: Encoder) -> PreTrainedModel:
 
 def fine_tune(
     encoder: Encoder,
-    train: Examples,
-    choosing: Examples,
-    test: Examples,
+    parts: Parts,
     score: Callable[[Numbers], float],
     *,
     seed: int,
     show_progress: bool = False,
 ) -> Numbers:
-    """Train for `SETTINGS.epochs` epochs, and answer the test rows after the epoch with the best score on `choosing`.
+    """Train for `SETTINGS.epochs` epochs, and answer the test rows after the best epoch by the rows that choose it.
 
     Returns the predicted and the gold class (n, 2) of every test row.
     """
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        classifier = Classifier(encoder, 1 + max(train.classes))
+        classifier = Classifier(encoder, 1 + max(parts.train.classes))
         best, answers = -np.inf, np.empty((0, 2))
-        for _ in _epochs(classifier, train, show_progress):
-            reached = score(classifier.predict(choosing))
+        for _ in _epochs(classifier, parts.train, show_progress):
+            reached = score(classifier.predict(parts.choosing))
             if reached > best:
-                best, answers = reached, classifier.predict(test)
+                best, answers = reached, classifier.predict(parts.test)
     return answers
 
 

@@ -149,7 +149,7 @@ def _predictions(edition: ProbedSet, parts: Sequence[Rows], probe: "Probe", look
     if edition.test is None:
         return cross_validated(features[0], gold[0], probe)
     if edition.limits is not None:
-        return regress(features[0], gold[0], features[-1], gold[-1], probe, *edition.limits)
+        return regress(features[0], gold[0], features[-1], gold[-1], probe, edition.limits)
     dev = (features[1], gold[1]) if edition.dev else None
     return train_and_test(features[0], gold[0], features[-1], gold[-1], probe, dev)
 

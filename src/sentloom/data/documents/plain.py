@@ -1,0 +1,98 @@
+"""Plain text: whether its lines are sentences or the wrapped lines of a document, and its headings and paragraphs."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sentloom.data.documents.document import Block, Document, titled
+
+WIDEST = 120  # characters of a wrapped line
+FEW_ENDS = 0.4  # of the lines of wrapped paragraphs end in a full stop
+CONTINUED = 0.4  # of the lines of a document are followed by another one of the same paragraph
+LEAST_LINES = 5
+ENDS = re.compile(r"[.!?:;][\"')\]]*$")
+NUMBERED = re.compile(
+    r"(?:(?:chapter|section|appendix|article)\s+)?(\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[IVX]+)[.):]?\s+\S", re.IGNORECASE
+)
+RULE = re.compile(r"([=\-~^*#+])\1{2,}\s*$")
+LONGEST_HEADING = 80
+BULLET = re.compile(r"\s*(?:[-*+•o]|\(?[a-z0-9]{1,2}[.)])\s+")
+DIGITS = re.compile(r"\d+")
+LETTERS = re.compile(r"[^\W\d_]{2}")
+CONTENTS = re.compile(r"\.{4,}|(?:\. ){4,}")  # the dots of a table of contents
+FEWEST_PAGES = 3  # of a text whose lines at the edges of pages are compared
+EDGE_SHARE = 0.5  # of the pages have a line that belongs to the page and not to the text
+HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[a-zäöüß])")
+
+
+def is_wrapped(text: str) -> bool:
+    """Whether the lines of a text are those of wrapped paragraphs, and not a text each."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    filled = [line for line in lines if line]
+    if len(filled) < LEAST_LINES or len(filled) == len(lines) - lines[-1:].count(""):
+        return False
+    followed = [line for line, after in pairwise(lines) if line and after]
+    ends = sum(ENDS.search(line) is not None for line in followed)
+    widest = sorted(map(len, filled))[int(0.95 * (len(filled) - 1))]
+    return len(followed) >= CONTINUED * len(filled) and widest <= WIDEST and ends <= FEW_ENDS * len(followed)
+
+
+def read_plain(text: str) -> Document:
+    """Read a text with wrapped lines: paragraphs are between blank lines; form feeds end pages."""
+    pages = [page.split("\n") for page in text.replace("\r\n", "\n").split("\f")]
+    lines = [line.expandtabs().rstrip() for page in without_edges(pages) for line in page]
+    return titled("", [block for lines in _paragraphs(lines) if (block := _block(lines)).text])
+
+
+def without_edges(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Pages without the first and last lines that most of them share but for numbers: running titles, page numbers."""
+    kept = [list(page) for page in pages]
+    for edge in (0, -1):
+        for _ in range(2):
+            lines = [next((line for line in page[:: edge or 1] if line.strip()), "") for page in kept]
+            counts = Counter(_form(line) for line in lines if line.strip())
+            running = {form for form, count in counts.items() if count >= max(FEWEST_PAGES, EDGE_SHARE * len(kept))}
+            for page, line in zip(kept, lines, strict=True):
+                if _form(line) in running:
+                    at = page.index(line) if edge == 0 else len(page) - 1 - page[::-1].index(line)
+                    del page[at]
+    return kept
+
+
+def _form(line: str) -> str:
+    return DIGITS.sub("0", " ".join(line.split()))
+
+
+def _paragraphs(lines: Sequence[str]) -> list[list[str]]:
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip() and not (paragraphs[-1] and BULLET.match(line) and ENDS.search(paragraphs[-1][-1])):
+            paragraphs[-1].append(line)
+        else:
+            paragraphs.append([line] if line.strip() else [])
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _block(lines: Sequence[str]) -> Block:
+    underlined = len(lines) == 2 and RULE.match(lines[1].strip()) is not None
+    text = lines[0].strip() if underlined else joined(lines)
+    if not LETTERS.search(text) or CONTENTS.search(text):
+        return Block("")
+    level = 2 if underlined and "=" not in lines[1] else 1 if underlined else _level(lines)
+    return Block(text, level)
+
+
+def _level(lines: Sequence[str]) -> int:
+    """The level of a heading: a short line that is numbered or in capitals; 0 for a paragraph."""
+    text = lines[0].strip()
+    if len(lines) > 1 or len(text) > LONGEST_HEADING or ENDS.search(text) or text.endswith(","):
+        return 0
+    if number := NUMBERED.match(text):
+        return 1 + number[1].count(".") if lines[0][0] != " " or "." in number[1] else 0
+    return 1 if text.isupper() and len(LETTERS.findall(text)) > 1 else 0
+
+
+def joined(lines: Sequence[str]) -> str:
+    """The lines of a paragraph as one; words that were divided are whole again."""
+    return " ".join(HYPHENATED.sub("", "\n".join(lines)).split())

@@ -14,8 +14,8 @@ from sentloom.lab.baselines.wk_pooling import wk_pooling
 from sentloom.lab.baselines.words import TfIdf, WordVectors
 
 FORMS = (
-    "tf-idf, binary, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, flow:MODEL, flow:MODEL:TEXTS, "
-    "wk:MODEL"
+    "tf-idf, binary, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, flow:MODEL, "
+    "flow:MODEL:TEXTS, wk:MODEL"
 )
 NAME = re.compile(r"(?P<kind>tf-idf|binary|words|wk|whitening|flow)(-(?P<dimension>\d+))?(:(?P<rest>.*))?", re.DOTALL)
 BETWEEN_TEXTS = ","

@@ -10,7 +10,7 @@ from sentloom.data import read
 from sentloom.data.encodings import is_western
 from sentloom.data.limits import CLEANING, STRICT
 from sentloom.data.scan import as_utf8, mark_of
-from sentloom.errors import DataError
+from sentloom.errors import DataError, InputError
 from tests.data.reading import put
 
 
@@ -74,3 +74,36 @@ def test_lines_are_western_if_they_are_plausible_in_windows_1252(line, western) 
 def test_conversion_does_not_depend_on_block_boundaries(text, size) -> None:
     raw = text.encode("utf-16")
     assert b"".join(as_utf8([raw[at : at + size] for at in range(0, len(raw), size)], "utf-16")) == text.encode()
+
+
+RUSSIAN = "Как сбросить пароль?,Откройте настройки и выберите новый пароль.\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "text"),
+    [
+        ("cp1252", "Windows-1252", "Grüße aus Köln,Straße und Maß\n"),
+        ("cp1251", "cp1251", RUSSIAN),
+        ("shift_jis", "cp932", "パスワードを忘れました,設定を開いて新しいものを選んでください\n"),
+    ],
+)
+def test_encodings_are_detected_and_said(encoding, name, text, tmp_path) -> None:
+    path = put(tmp_path / "a.csv", ("question,answer\n" + text * 20).encode(encoding))
+    data = read(path)
+    assert data["answer"][0] == text.strip().split(",")[1]
+    assert len(data) == 20
+    assert [note for note in data.notes if f"read as {name}" in note]
+
+
+def test_an_encoding_that_is_asked_for_decides(tmp_path) -> None:
+    path = put(tmp_path / "a.txt", "größer\n".encode("cp437"))
+    assert read(path, encoding="cp437")["text"] == ["größer"]
+    with pytest.raises(DataError, match="the file is not in shift_jis: byte 0x"):
+        read(put(tmp_path / "b.txt", b"\x81\xff\n"), encoding="shift_jis")
+    with pytest.raises(InputError, match="'ebcdic' is no encoding"):
+        read(path, encoding="ebcdic")
+
+
+def test_too_little_evidence_is_refused_with_the_option(tmp_path) -> None:
+    with pytest.raises(DataError, match="--encoding"):
+        read(put(tmp_path / "a.txt", "żółta łódź\n".encode("cp1250")))

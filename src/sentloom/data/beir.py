@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import Input, find_inputs
+from sentloom.data.inputs import BEIR, Input, find_inputs
 from sentloom.data.json_rows import jsonl_records
 from sentloom.data.scan import Digest, text_blocks, text_lines
 from sentloom.errors import InputError
@@ -93,7 +93,7 @@ class Judged:
                     yield text, str(row.get(ID, ""))
 
     def _all_judgements(self, entry: Input) -> Iterator[Judgement]:
-        files = {path.stem: path for path in entry.paths[2:]}
+        files = splits_in(entry)
         chosen = files if entry.how.split is None else {entry.how.split: files.get(entry.how.split)}
         for split, path in chosen.items():
             if path is None:
@@ -125,4 +125,10 @@ def _number(cell: str) -> float | None:
 def splits_of(name: str) -> Mapping[str, Path]:
     """The splits of a folder with judgements; none for other data."""
     inputs = find_inputs(name) if Path(name).is_dir() else []
-    return {path.stem: path for path in inputs[0].paths[2:]} if [entry.kind for entry in inputs] == ["beir"] else {}
+    return splits_in(inputs[0]) if [entry.kind for entry in inputs] == [BEIR] else {}
+
+
+def splits_in(entry: Input) -> dict[str, Path]:
+    """The files of judgements by split, those to train on first."""
+    files = sorted(entry.paths[2:], key=lambda path: (path.stem != TRAIN, path.stem == TEST, path.stem))
+    return {path.stem: path for path in files}

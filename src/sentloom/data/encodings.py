@@ -18,6 +18,11 @@ WESTERN, SHOWN_WESTERN = "cp1252", "Windows-1252"
 SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
 DAMAGE = "ÿ"  # all bits set: rarely a letter
 MOST_ACCENTED = 1 / 3  # share of the letters; in Greek or Cyrillic nearly all are beyond ASCII
+# What files are in, if not in UTF-8 or Windows-1252: relatives that no program writes would be taken for these.
+COMMON = (
+    *(f"cp125{number}" for number in (0, 1, 3, 4, 5, 6, 7, 8)),
+    *("koi8_r", "iso8859_2", "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
+)
 LEAST_EVIDENCE = 100  # bytes beyond ASCII: fewer do not tell one encoding from another
 SAMPLE = 100_000  # bytes of lines from which an encoding is recognised
 STATED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w:-]+)", re.IGNORECASE)
@@ -63,7 +68,7 @@ def _recognised(sample: bytes) -> str | None:
 
     if sum(byte > 0x7F for byte in sample) < LEAST_EVIDENCE:
         return None
-    best = from_bytes(sample).best()
+    best = from_bytes(sample, cp_isolation=[*COMMON]).best()
     return None if best is None or _decodes(sample, best.encoding) is None else best.encoding
 
 

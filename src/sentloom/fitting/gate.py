@@ -62,6 +62,9 @@ FOLDER = "test-uses"  # in the cache: a file per use
 SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
 
 
+MINED_ROWS = "titles and headings of your documents"
+
+
 @dataclass(frozen=True)
 class Gate:
     """What the test rows show, and why."""
@@ -83,13 +86,16 @@ def judge(
     other: str = "its base",
     folds: int = 0,
     label_free: bool = False,
+    mined: bool = False,
 ) -> Gate:
     """A model is better than another one if the whole interval of its gain on the test rows is above 0.
 
     It must also gain on the rows it was chosen by: if the two disagree, nothing is shown. Nothing is shown either by
     fewer clusters than intervals hold for; a few large clusters count as fewer. `why_not` is a reason that comes before
-    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else.
+    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else. If the rows are
+    `mined`, the verdict says so.
     """
+    rows = MINED_ROWS if mined else "held-out rows"
     if why_not:
         return Gate(NO_DIFFERENCE, why_not)
     if not deciding.has_enough_clusters:
@@ -99,13 +105,13 @@ def judge(
         return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
-        return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")
+        return Gate(NO_DIFFERENCE, f"Not better than {other} on all {rows}. {_scores(deciding)}, {but}.")
     if deciding.better:
-        return Gate("better", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
+        return Gate("better", f"Compared with {other} on {rows}: {_scores(deciding)}.")
     if deciding.worse:
-        return Gate("worse", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
+        return Gate("worse", f"Compared with {other} on {rows}: {_scores(deciding)}.")
     same = f" It is within {EQUIVALENT:g} points of {other}." if deciding.equivalent else ""
-    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on held-out rows. {_scores(deciding)}.{same}")
+    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on {rows}. {_scores(deciding)}.{same}")
 
 
 def few_clusters(clusters: int, effective: float) -> str:

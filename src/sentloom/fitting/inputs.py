@@ -30,7 +30,9 @@ from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.fitting.clusters import sentences
 from sentloom.fitting.shapes import handler
+from sentloom.fitting.shapes.documents import PASSAGES
 from sentloom.fitting.shapes.nli import FEWEST_TRIPLETS
+from sentloom.fitting.shapes.texts import TEXTS
 
 if TYPE_CHECKING:
     from sentloom.fitting.request import Log, Request  # which imports PyTorch
@@ -40,6 +42,7 @@ LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
 SHOWN_LABELS = 5
 # Columns that are read if they are there: they connect rows, or say the language of each.
 ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")
+BESIDES = tuple(dict.fromkeys((*TEXTS.besides, *PASSAGES.besides)))  # columns that are read in case they are needed
 LANGUAGE_COLUMNS = ("language", "lang")
 KIND = re.compile(r"^[a-z]+:")  # what a file is scored as: retrieval:FILE
 RECIPES = (".yaml", ".yml")  # files that are no data
@@ -182,9 +185,12 @@ def _open(source: InputSource, groups: Sequence[str], allow: Allowance, titles: 
         return open_data(source.name, shape=source.shape, columns=source.columns, keep=keep, allow=allow)
 
     groups = (*groups, *LANGUAGE_COLUMNS)
-    data = open_with(groups)
-    besides = [name for name in handler(data).besides if name in map(squash, data.ignored)]
-    return open_with((*groups, *besides)) if titles and besides else data
+    data = open_with((*groups, *BESIDES))
+    besides = handler(data).besides if titles else ()
+    unused = [name for name in BESIDES if name in data.table.column_names and name not in (*groups, *besides)]
+    roles = [squash(own) for names in data.used.values() for own in names.split(", ")]
+    ignored = (*data.ignored, *(name for name in unused if name not in roles))
+    return replace(data, table=data.table.drop_columns(unused), ignored=ignored) if unused else data
 
 
 def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[FitInput]) -> None:

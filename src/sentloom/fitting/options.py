@@ -260,9 +260,9 @@ class Options:
         Option("The encoding of text files: windows-1252, shift_jis ... By default it is detected.", "NAME", str, str),
     ] = None
     min_count: Annotated[
-        int,
+        int | None,
         Option("Leave out pairs of a search log that were clicked less often.", "NUMBER", int, int),
-    ] = 0
+    ] = None
     examples: Annotated[
         bool,
         Option("Write report and model card without texts of your rows. By default they show some.", plan="no"),

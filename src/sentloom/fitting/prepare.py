@@ -71,8 +71,9 @@ class Fold:
     def searching(self, inputs: Sequence[FitInput], more: Sequence[str], most: int) -> "Fold":
         """The same fold, with tasks that search at most `most` candidates. Raw text does not choose among routes."""
         parts = list[HeldOut]()
+        best = max(handler(fit_input.data).trust for fit_input in inputs)
         for fit_input, split in zip(inputs, self.splits, strict=True):
-            if handler(fit_input.data).labelled and len(split.validation):
+            if handler(fit_input.data).labelled and handler(fit_input.data).trust == best and len(split.validation):
                 with suppress(InputError):  # so few rows may have a single label; the other folds have more
                     parts.append(held_out_part(fit_input.name, split, "validation", more, most))
         return replace(self, parts=tuple(parts))
@@ -107,6 +108,11 @@ class Prepared:
     def labelled(self) -> bool:
         """Whether any held-out rows have labels: then they decide, and raw text does not."""
         return any(part.labelled for part in self.test)
+
+    @property
+    def mined(self) -> bool:
+        """Whether the structure of documents decides: titles, headings and links, and nothing that people wrote."""
+        return not self.against and any(handler(part.data).mined for part in self.test)
 
     @property
     def label_free(self) -> bool:

@@ -58,14 +58,15 @@ class HeldOut:
 def held_out_tasks(
     inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
 ) -> tuple[HeldOut, ...]:
-    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
+    """The tasks of each input. Rows that people wrote decide, or else mined ones, or else raw text: the others are left
+    out, as they would cost time and say less.
 
     `more` are texts to search besides those of the inputs, and `most` is how many are searched at most.
     """
-    labelled = any(handler(fit_input.data).labelled for fit_input in inputs)
+    best = max(handler(fit_input.data).trust for fit_input in inputs)
     parts = []
     for fit_input, split in zip(inputs, splits, strict=True):
-        if not labelled or handler(fit_input.data).labelled:
+        if handler(fit_input.data).trust == best:
             refuse_one_value(fit_input.name, getattr(split, side))
             parts.append(held_out_part(fit_input.name, split, side, more, most))
             refuse_few_items(parts[-1])

@@ -106,7 +106,9 @@ def verify(
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     folds = len(prepared.folds)
-    gate = judge(decided, best.difference or 0.0, nothing, other=other, folds=folds, label_free=label_free)
+    gate = judge(
+        decided, best.difference or 0.0, nothing, other=other, folds=folds, label_free=label_free, mined=prepared.mined
+    )
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),

@@ -11,13 +11,14 @@ from sentloom.data.documents.document import Block, Document, Link, titled
 DROPPED = (
     "script, style, noscript, template, svg, iframe, object, canvas, form, button, select, nav, aside, footer, dialog, "
     "[hidden], [aria-hidden=true], [role=navigation], [role=search], [role=banner], [role=contentinfo], .headerlink, "
-    ".mw-editsection"
+    ".mw-editsection, .navheader, .navfooter, .toc, .sphinxsidebar, .related, .breadcrumb, .breadcrumbs, .navbar"
 )
 MAIN = ("main", "[role=main]", "article")  # where a page says what its own text is
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-INLINE = frozenset(
-    "a abbr b bdi bdo big cite code data del dfn em font i ins kbd label mark math q rp rt ruby s samp small span "
-    "strike strong sub sup time tt u var wbr".split()
+BLOCKS = frozenset(  # every other tag, also one that nobody knows, is a part of its line
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main menu nav ol p pre section summary table tbody tfoot "
+    "thead tr ul".split()
 )
 CELLS = ("td", "th")
 TEXT, LINK, PREFORMATTED, BREAK = "-text", "a", "pre", "br"
@@ -89,7 +90,7 @@ class _Writer:
         elif tag in CELLS or tag == BREAK:
             if begins and self._parts:
                 self._parts.append(" | " if tag in CELLS else "\n" if self._preformatted else " ")
-        elif tag not in INLINE:
+        elif tag in BLOCKS:
             self._border(tag, begins)
 
     def _link(self, node: LexborNode, begins: bool) -> None:

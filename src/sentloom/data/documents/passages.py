@@ -9,7 +9,9 @@ from sentloom.data.documents.document import Block, Document, Link
 # Encoders read 256 tokens or more. A token is about four letters of a word, or one symbol, or one wide character; the
 # rest of the room is for languages with longer words than English.
 LONGEST = 800  # letters, or symbols and wide characters that count as four
-SYMBOL = re.compile(r"[^\w\s]|[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+SYMBOL = re.compile(
+    r"[^\w\s]|_|[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
 DIGIT = re.compile(r"\d")
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
 BETWEEN_HEADINGS = " > "

@@ -8,6 +8,7 @@ from typing import assert_never
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.fitting.shapes.classification import CLASSIFICATION
+from sentloom.fitting.shapes.documents import MINED, PASSAGES, is_mined
 from sentloom.fitting.shapes.graded import GRADED, is_graded
 from sentloom.fitting.shapes.handler import Handler
 from sentloom.fitting.shapes.nli import NLI
@@ -19,7 +20,11 @@ from sentloom.fitting.shapes.triplets import TRIPLETS
 
 
 def handler(data: Dataset) -> Handler:
-    """What handles these rows; scored pairs of queries and documents are handled as a search."""
+    """What handles these rows: scored pairs of queries and documents are a search, passages know their headings."""
+    if is_mined(data):
+        return MINED
+    if data.of_documents and data.shape is Shape.TEXTS:
+        return PASSAGES
     return GRADED if is_graded(data) else handler_of(data.shape)
 
 

@@ -56,6 +56,9 @@ class Handler(ABC):
     shape: Shape
     place: int  # in the order of training: raw text first, and last what matters most
     labelled: bool = True  # whether people said what belongs together
+    mined: bool = (
+        False  # whether they are pairs that the structure of documents gave: they decide if nothing better does
+    )
     searches: bool = False  # whether held-out rows look for texts
     has_queries: bool = False  # whether the first text is a query, which may have a prompt of its own
     lacks_negatives: bool = False  # so that they are mined, or a teacher ranks candidates
@@ -68,6 +71,11 @@ class Handler(ABC):
     def form(self) -> Form:
         """What the rows are."""
         return form_of(self.shape)
+
+    @property
+    def trust(self) -> int:
+        """How far held-out rows are believed: raw text least, and what people wrote most."""
+        return 0 if not self.labelled else 1 if self.mined else 2
 
     @property
     def has_labels(self) -> bool:

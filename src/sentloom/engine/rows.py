@@ -19,7 +19,6 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.leaks import find_leaks, without_leaks
 from sentloom.data.in_memory import Data, Inputs, is_table
 from sentloom.data.readers import join
-from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import text_columns
 from sentloom.data.writers import are_recognised, write
 from sentloom.engine.artifacts import named_stage
@@ -51,7 +50,7 @@ def read_data(stage: "DataStage", opened: Opened | None = None) -> Dataset:
         for name in stage.data
     ]
     flat = len({part.shape for part in parts}) > 1 and stage.takes_texts
-    return share_of(join([texts_of(part) for part in parts] if flat else parts), stage.data_share)
+    return share_of(join([stage.flattened(part) for part in parts] if flat else parts), stage.data_share)
 
 
 def share_of(data: Dataset, share: float) -> Dataset:

@@ -226,7 +226,7 @@ class Runner:
         if self._is_encoder:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
-        tuned = any(scored.task.seed is not None for scored in self.evaluation_sets)
+        tuned = any(scored.has_seed for scored in self.evaluation_sets)
         seeded = tuned or len(once) < len(self.plan.stages)
         return [self.run_seed(seed) for seed in (self.plan.seeds if seeded else self.plan.seeds[:1])]
 

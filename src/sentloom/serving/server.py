@@ -178,7 +178,9 @@ class TimedProtocol(HttpToolsProtocol):
         self._restart(self.head_seconds)
 
     def on_headers_complete(self) -> None:
-        """Start the clock of the body."""
+        """Start the clock of the body, unless the head is too large: it may have come in one piece."""
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.head_bytes:
+            raise ValueError("the head is too large")  # uvicorn answers with 400
         self._restart(self.body_seconds)
         self._head_bytes = -(1 << 62)  # what follows is no head
         super().on_headers_complete()

@@ -14,6 +14,7 @@ from accelerate import Accelerator
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape, shape_of_roles
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.loading import shared_encoder
@@ -303,6 +304,10 @@ class DataStage(Stage):
     def takes_texts(self) -> bool:
         """Whether rows of different shapes may be flattened to their sentences."""
         return Shape.TEXTS in self.shapes
+
+    def flattened(self, data: Dataset) -> Dataset:
+        """The sentences of rows of any shape."""
+        return texts_of(data)
 
     def fit(self, data: Dataset) -> Dataset:
         """The data in the shape that it takes."""

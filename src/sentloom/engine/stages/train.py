@@ -54,6 +54,7 @@ class Train(EncoderKeys, DataStage):
     TOGETHER: ClassVar[bool] = True
 
     max_length: Length | Literal["auto"] | None = None  # type: ignore[assignment] # auto: from the data
+    repeats: bool = False  # of sentences: each as often as it occurs, where a method learns from single ones
     options: Options = LATER
     settings: Settings = LATER
 
@@ -79,6 +80,10 @@ class Train(EncoderKeys, DataStage):
         """The shapes that the method trains on."""
         return METHODS[self.method].SHAPES
 
+    def flattened(self, data: Dataset) -> Dataset:
+        """The distinct sentences of rows of any shape, or all of them."""
+        return texts_of(data, repeats=self.repeats)
+
     def fit(self, data: Dataset) -> Dataset:
         """The data as it is, as triplets, or as the distinct sentences of all its columns."""
         if data.shape in self.shapes and data.shape is not Shape.TEXTS:
@@ -86,7 +91,7 @@ class Train(EncoderKeys, DataStage):
         if data.shape is Shape.NLI and Shape.TRIPLETS in self.shapes:
             return triplets_from_nli(data)
         if self.takes_texts:
-            return texts_of(data)
+            return self.flattened(data)
         raise InputError(
             f"stage {self.name}",
             f"the shape of its data is {data.shape}",

@@ -27,7 +27,7 @@ from sentloom.errors import InputError
 if TYPE_CHECKING:
     from sentloom.engine.stages.stage import DataStage
 
-Opened = Callable[[str], Dataset]  # the rows that `stage:NAME` refers to
+Opened = Callable[[str], Dataset]  # the rows of a file, or those that `stage:NAME` refers to
 Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
 SLICES = 10_000  # rows are assigned to slices by the hash of their first text
 INPUTS = "inputs"  # a folder in the output folder
@@ -45,8 +45,11 @@ def clean_data(stage: "DataStage", evaluated: Sequence[Dataset], opened: Opened 
 
 def read_data(stage: "DataStage", opened: Opened | None = None) -> Dataset:
     """A stage's rows, or the share of them that it takes, as one dataset in the shape that they have."""
+    as_it_is = stage.shape is None and stage.columns is None
     parts = [
-        opened(name) if opened and named_stage(name) else open_data(name, shape=stage.shape, columns=stage.columns)
+        opened(name)
+        if opened and (named_stage(name) or as_it_is)
+        else open_data(name, shape=stage.shape, columns=stage.columns)
         for name in stage.data
     ]
     flat = len({part.shape for part in parts}) > 1 and stage.takes_texts

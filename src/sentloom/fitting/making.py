@@ -15,7 +15,7 @@ import numpy as np
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.engine.plan import Plan
-from sentloom.engine.runner import Runner, prepare
+from sentloom.engine.runner import Runner
 from sentloom.engine.stages import DataStage, Stage, Train
 from sentloom.engine.stages.synthesize import WritingStopped
 from sentloom.errors import InputError, MissingPart, ModelError, RecipeError
@@ -52,7 +52,7 @@ def supply_of(route: Route, job: Job, steps: int | None) -> Supply | SkippedRout
     Of a budget in steps, no more data is made than that many steps can use.
     """
     try:
-        (runner,) = prepare([_plan(route, job)], job.request.folder, job.accelerator, job.log)
+        runner = job.runner(_plan(route, job), {}, job.log)
     except (MissingPart, ModelError, RecipeError) as error:
         return SkippedRoute(route.name, f"{error.problem}; {error.fix}" if error.fix else error.problem)
     supply = Supply(route, route.trains_on or tuple(_learned(train, route, runner) for train in route.training))
@@ -187,7 +187,7 @@ def _rows_made(route: Route, job: Job, limit: float) -> int | str:
     several = job.accelerator.num_processes > 1  # of which one makes the data, and the others wait for it
     limits = {} if several else {stage.name: limit for stage in route.makers}
     try:
-        (runner,) = prepare([plan], job.request.folder, job.accelerator, job.log, limits)
+        runner = job.runner(plan, limits, job.log)
         runner.run()
         made = runner.artifacts[last.name].rows("")
     except (InputError, MissingPart, ModelError) as error:  # none at all

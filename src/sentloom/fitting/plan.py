@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
+from sentloom.data.dataset import Dataset
 from sentloom.engine.plan import Plan
-from sentloom.engine.runner import PlanResult, prepare
+from sentloom.engine.runner import PlanResult, Runner, prepare
 from sentloom.errors import DamagedFile, InputError
 from sentloom.evaluation.bench import Memory
 from sentloom.files import read_record, write_record
@@ -122,6 +123,7 @@ class Job:
     clock: Clock
     log: Log
     plan: FitPlan = field(default_factory=lambda: FitPlan({}, (), ()))
+    files: dict[str, Dataset] = field(default_factory=dict)  # of training rows: each is opened once, for all runs
 
     def change(self, plan: FitPlan) -> None:
         """Change the plan."""
@@ -141,9 +143,13 @@ class Job:
 
     def run(self, plan: Plan, seconds: Mapping[str, float], log: Log) -> PlanResult:
         """Run stages, or reuse what was done before; each stage may take its seconds, if it has any."""
-        (runner,) = prepare([plan], self.request.folder, self.accelerator, log, seconds)
-        (result,) = runner.run()
+        (result,) = self.runner(plan, seconds, log).run()
         return result
+
+    def runner(self, plan: Plan, seconds: Mapping[str, float], log: Log) -> Runner:
+        """What runs a plan; its data has been read and checked."""
+        (runner,) = prepare([plan], self.request.folder, self.accelerator, log, seconds, self.files)
+        return runner
 
     def if_time(self, what: str, measure: Callable[[], T]) -> T | None:
         """Measure what only informs, as long as the budget lasts; None if it was given up, now or before a kill."""

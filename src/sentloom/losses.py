@@ -4,6 +4,7 @@ Shapes: b rows of a batch, d width of a vector, m more candidates, K layers. `sa
 with the row and so are not negatives. The positive itself is never masked.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -198,6 +199,18 @@ def listwise_kl(s: Tensor, t: Tensor, *, temperature: float, teacher_temperature
 def negative_cosine(prediction: Tensor, target: Tensor) -> Tensor:
     """BSL's eq. 1: -cos(z_i, h_i), mean over i; the target h is a constant."""
     return -F.cosine_similarity(prediction, target.detach(), dim=-1).mean()
+
+
+def local_global_jsd(scores: Tensor, owners: Tensor) -> Tensor:
+    """IS-BERT: minus the Jensen-Shannon bound on the mutual information of tokens and sentences.
+
+    scores (T, n) are of each token's features with each sentence's, owners (T,) the sentence of each token: the mean
+    of softplus(-s) with its own sentence, plus the mean of softplus(s) with the n - 1 others, less 2 log 2.
+    """
+    own = F.one_hot(owners, scores.shape[1]).bool()
+    others = scores[~own]
+    apart = F.softplus(others).mean() if len(others) else scores.sum() * 0
+    return F.softplus(-scores[own]).mean() + apart - 2 * math.log(2)
 
 
 def _without(logits: Tensor, same: Tensor | None, right: Tensor) -> Tensor:

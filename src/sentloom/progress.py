@@ -105,10 +105,15 @@ def progress(
 def _in_time(shown: Advance) -> Advance:
     def advance(n: int, note: str = "") -> None:
         shown(n, note)
-        if time.monotonic() > _DEADLINE.get():
-            raise OutOfTime
+        stop_if_late()
 
     return advance
+
+
+def stop_if_late() -> None:
+    """Raise `OutOfTime` if the deadline has passed."""
+    if time.monotonic() > _DEADLINE.get():
+        raise OutOfTime
 
 
 def in_notebook() -> bool:

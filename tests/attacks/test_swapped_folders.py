@@ -81,3 +81,16 @@ def test_a_model_whose_writer_was_killed_can_be_read(number, before, exchanges, 
     assert done.returncode == EXIT_OK, done.stderr
     assert sentloom(*WRITE).returncode == EXIT_OK
     assert list(kitchen.glob(".m*")) == [], "the next writer removes what is left"
+
+
+def test_every_command_that_reads_a_model_moves_it_back(kitchen, sentloom, monkeypatch):
+    monkeypatch.chdir(kitchen)
+    assert sentloom(*WRITE).returncode == EXIT_OK
+    assert run(kitchen, kitchen / "log", WRITE, before=lambda: kill_at(1, False, False)).code == -signal.SIGKILL
+    (aside,) = kitchen.glob(".m.part-*.old")
+    (kitchen / "m.fit").mkdir()  # whose model is not missing
+    export = ("export", "m", "--to", "sentence-transformers", "-o", "exported")
+    for command in (("search", "m", "a dog", "--in", "few.txt"), READ, export):
+        done = sentloom(*command)
+        assert done.returncode == EXIT_OK, done.stderr
+        (kitchen / "m").rename(aside)

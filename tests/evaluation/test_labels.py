@@ -8,7 +8,6 @@ from sentloom.evaluation.labels import (
     classification_task,
     neighbour_scores,
     neighbour_task,
-    probe_seconds,
     probe_task,
 )
 from sentloom.evaluation.set_source import Rows
@@ -65,7 +64,6 @@ def test_neighbours_and_probe_are_tasks_of_their_own():
     assert (probe.main, list(probe.score(any_vectors))) == ("probe", ["probe"])
     assert list(classification_task("t", many, {"preset": "fast"}).score(any_vectors)) == ["accuracy"]
     assert (probe.settings.trained, probe.settings.labels) == (49, 2)  # 2, and four fifths of the 58 others
-    assert 0 < probe_seconds(probe, 8) < 10
 
 
 def test_a_probe_learns_from_known_rows_what_neighbours_cannot_see():

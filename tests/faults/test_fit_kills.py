@@ -69,29 +69,35 @@ def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_f
 
 
 @pytest.mark.long
-def test_a_fit_with_a_time_budget_keeps_what_the_clock_decided(tmp_path, whole_fit):
-    """Killed once something was decided about the end: lengths, dropped runs and what is measured stay as they were."""
-    base, data, _ = whole_fit
-    folder, asked = tmp_path / "model.fit", command(base, data, tmp_path / "model", "30s")
+@pytest.mark.parametrize("moment", ["lengths", "measured"])
+def test_a_fit_with_a_time_budget_keeps_what_the_clock_decided(tmp_path, whole_fit, moment):
+    """Killed once a decay has begun, and at the end: lengths, and what is measured, stay as they were."""
+    base, _, _ = whole_fit
+    data = small_base.pairs(tmp_path / "faq.tsv", 6000)  # so many that the clock ends the run
+    folder, asked = tmp_path / "model.fit", command(base, data, tmp_path / "model", "25s")
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         asked, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    assert kill_when(process, lambda: (folder / "plan.json").is_file() and plan_of(folder)["measured"])
+    assert kill_when(process, lambda: (folder / "plan.json").is_file() and plan_of(folder)[moment])
     done, killed = results(folder), plan_of(folder)
     again = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
     assert again.returncode in (0, 3), again.stdout + again.stderr
-    assert results(folder) == done  # nothing is trained again
+    assert results(folder).items() >= done.items()  # not repeated
     plan = plan_of(folder)
+    (length,) = killed["lengths"].values()
+    assert plan["lengths"] == killed["lengths"]
+    (run,) = (run for run in FitResult.read(folder / "report.json").runs if run.rung == 1)
+    assert run.steps == length["pairs"]
     assert plan["measured"].items() >= killed["measured"].items()
     assert plan["changes"][: len(killed["changes"])] == killed["changes"]
-    later = ("measured", "changes", "checksum")
+    later = ("measured", "changes", "checksum", "merges")
     assert {**plan, **dict.fromkeys(later)} == {**killed, **dict.fromkeys(later)}
 
 
 def has_lengths(folder: Path) -> bool:
     """Whether the plan is complete: it is first written before negatives are mined."""
-    return (folder / "plan.json").is_file() and bool(plan_of(folder)["rungs"])
+    return (folder / "plan.json").is_file() and bool(plan_of(folder)["rounds"])
 
 
 def plan_of(folder: Path) -> dict[str, Any]:
@@ -114,5 +120,5 @@ def whole_fit(tmp_path_factory):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "SENTLOOM_CACHE": str(folder / "cache")}  # no uses of before
     subprocess.run(command(base, data, folder / "model"), env=environment, check=True, stdout=subprocess.DEVNULL)
     plan = plan_of(folder / "model.fit")
-    assert [rung["runs"] for rung in plan["rungs"]] == [2, 1]
+    assert [planned["runs"] for planned in plan["rounds"]] == [2, 1]
     return base, data, folder / "model"

@@ -11,7 +11,8 @@ from sentloom.engine.building import stage
 from sentloom.errors import InputError
 from sentloom.fitting.adapt import Adaptation, adapted, routes_from
 from sentloom.fitting.bases import load_bases
-from sentloom.fitting.plan import refuse_no_route
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.planning import refuse_no_route
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.routes import Route, TrainsOn
 from tests.fitting import small_base
@@ -125,5 +126,5 @@ def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     why = {skip.name: skip.why for skip in skipped}["mse-distillation"]
     assert why.startswith("mse-distillation cannot train vectors")
     with pytest.raises(InputError, match="Leave out") as caught:
-        refuse_no_route([], skipped)
+        refuse_no_route(FitPlan({}, (), tuple(skipped)))
     assert caught.value.fix.endswith("dimensions")

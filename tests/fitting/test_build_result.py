@@ -22,7 +22,7 @@ from tests.report.results_by_hand import measure
 from tests.small_data import build_dataset
 
 RUN = Run("pairs", 1, 10, 0.0, 60.0, 1.0, 0.5, 1.5, "best")
-PLAN = FitPlan({}, (Route("pairs", "because", ()),), (SkippedRoute("simcse", "no text", for_time=True),), {}, 0.0, ())
+PLAN = FitPlan({}, (Route("pairs", "because", ()),), (SkippedRoute("simcse", "no text", for_time=True),))
 
 
 @pytest.mark.parametrize(

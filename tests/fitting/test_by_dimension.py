@@ -1,21 +1,14 @@
 """Scores by dimension: as if vectors had been cut by hand, without encoding anything again."""
 
-from dataclasses import replace
-from itertools import count
-
 import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.evaluation.task import TaskSettings
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.ending import Shortened, dimension_measures, dimensions_in_time
-from sentloom.fitting.race import RaceContext
 from sentloom.fitting.tasks import held_out
-from sentloom.fitting.verify import Duel
-from tests.fitting.test_race import PACE, plan_for, stopped
+from sentloom.fitting.verify import Duel, Shortened, dimension_measures, dimensions_in_time
+from tests.fitting.small_job import job_in, still
 from tests.small_data import build_dataset
 
 WIDTH, QUESTIONS = 16, 40
@@ -64,21 +57,17 @@ def test_whole_vectors_are_encoded_once(tasks, tmp_path):
     assert duel.after.encoded == 2 * QUESTIONS
 
 
-def test_every_dimension_is_measured_unless_each_needs_a_probe(tasks, tmp_path):
-    """There is no time left. With a probe, whoever looks at the clock finds it ten seconds later."""
+def test_every_dimension_is_measured_while_there_is_time(tasks, tmp_path):
+    """The clock is looked at once for each dimension, and finds 20 s less of 55, of which 5 are for the report."""
     duel = Duel(Coded(4), Coded(8), open_memory(tmp_path))
     duel.after.dimensions = (16, 8, 4, 2)
-
-    def measured(tasks, clock):
-        plan = plan_for("a", [0], PACE, seconds_per_text=0.1, testing=40.0)
-        here = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None)
-        return [measure.name for measure in dimensions_in_time(here, duel, tasks)], here.plan.changes
-
-    assert measured(tasks, stopped(1000.0, gone=1000.0)) == (["16", "8", "4", "2"], ())
-    ticks, probed = count(10.0, 10.0), [replace(task, settings=TaskSettings(probe={"k": 1})) for task in tasks]
-    names, changes = measured(probed, Clock(60.0, started=0.0, now=lambda: next(ticks)))
-    assert names == ["16", "8"]
-    assert changes == ("the score with 4 dimensions is not measured", "the score with 2 dimensions is not measured")
+    ample, clock = job_in(tmp_path), still(65.0)
+    assert [measure.name for measure in dimensions_in_time(ample, duel, tasks)] == ["16", "8", "4", "2"]
+    clock.now = iter([20.0, 40.0, 61.0, 81.0]).__next__
+    short = job_in(tmp_path, clock=clock)
+    assert [measure.name for measure in dimensions_in_time(short, duel, tasks)] == ["16", "8"]
+    gone = ("the score with 4 dimensions is not measured", "the score with 2 dimensions is not measured")
+    assert short.plan.changes == gone
 
 
 def test_shortened_vectors_have_unit_length(tmp_path):

@@ -1,12 +1,17 @@
-"""The clock: what is left of a budget, what planning may take, and laps."""
+"""The clock: what is left of a budget, who gets which share of it, and laps."""
 
 import math
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sentloom.fitting.clock import STARTED, Clock
+from sentloom.engine.building import stage
+from sentloom.fitting.clock import MARGIN, REPORTING, STARTED, Clock, routes_in, size_of, stage_seconds
+from sentloom.fitting.routes import Route
+from tests.fitting.small_job import still
 
 
 def test_a_time_budget_runs_out():
@@ -23,13 +28,80 @@ def test_the_clock_of_a_command_starts_with_it():
         STARTED.reset(token)
 
 
-@pytest.mark.parametrize(("budget", "planning"), [(3600, 360), (600, 60), (200, 30), (120, 24), (60, 12)])
-def test_planning_takes_a_tenth_or_half_a_minute_and_at_most_a_fifth_of_a_short_budget(budget, planning):
-    assert Clock(float(budget)).planning == planning
+def test_a_route_for_every_four_minutes_and_always_one():
+    assert [routes_in(60 * minutes) for minutes in (0.5, 2, 4, 7.9, 8, 10, 12, 60)] == [1, 1, 1, 1, 2, 2, 3, 15]
+
+
+def scoring(seconds, speed=0.125):
+    """A clock that keeps 15 s for scoring a run (10 s, and a margin), and 30 s for the winner."""
+    clock = still(seconds)
+    clock.speed, clock.size_of_run, clock.size_of_winner = speed, 80, 160
+    return clock
+
+
+def test_time_for_merging_scoring_and_the_report_is_kept():
+    clock = scoring(600.0)
+    assert (clock.scoring(80), clock.ending) == (MARGIN * 10, MARGIN * 20 + REPORTING) == (15, 35)
+    assert clock.merging == 60  # a tenth, which is less than five times 15 s
+    assert clock.training == 600 - 35 - 60
+    assert scoring(600.0, speed=0.0125).merging == pytest.approx(5 * 1.5)
+
+
+def test_all_routes_share_the_first_half_and_the_best_gets_the_second():
+    """Of 505 s, four parts: a quarter for each of two routes, and two quarters for the best one."""
+    clock = scoring(600.0)
+    first = clock.share(waiting=2, later=2)
+    clock.passed += first
+    second = clock.share(waiting=1, later=2)
+    clock.passed += second
+    assert [first, second, clock.share(waiting=1, later=0)] == pytest.approx([505 / 4, 505 / 4, 505 / 2])
+    assert scoring(600.0).share(waiting=1, later=0) == 505  # a single route
+
+
+@given(st.integers(1, 6), st.lists(st.floats(0.2, 1.0), min_size=12, max_size=12))
+def test_however_long_runs_take_within_their_shares_the_end_has_its_time(routes, speeds):
+    clock = scoring(600.0)
+    for waiting, used in zip(range(routes, 0, -1), speeds, strict=False):
+        clock.passed += used * clock.share(waiting, routes)
+    clock.passed += clock.share(1, 0)
+    assert clock.left == pytest.approx(clock.ending + clock.merging)
+
+
+def test_a_late_clock_gives_no_less_than_nothing():
+    clock = scoring(600.0)
+    clock.passed += 590
+    assert (clock.share(1, 0), clock.box(1, 1), clock.has_time_to_merge) == (0, 0, False)
+
+
+def test_data_is_made_in_half_of_an_equal_share():
+    assert scoring(600.0).box(routes=1, trainings=1) == 505 / 2
+    assert scoring(600.0).box(routes=2, trainings=5) == 505 / 20
+
+
+def test_the_slowest_scoring_counts_and_known_scores_do_not():
+    """Three scorings of 100 characters: in 4 s, in 10 s, and in none, because they were known."""
+    times = iter([0.0, 4.0, 4.0, 14.0, 14.0, 14.0])
+    clock, speeds = Clock(600.0, started=0.0, now=lambda: next(times), size_of_run=100), []
+    for _ in range(3):
+        with clock.scoring_of_run():
+            pass
+        speeds.append(clock.speed)
+    assert speeds == pytest.approx([0.04, 0.1, 0.1])
+
+
+def test_no_text_costs_more_than_what_is_read_of_it():
+    assert size_of(["", "a" * 90, "b" * 5000]) == 10 + 100 + 1010
+
+
+def test_stages_share_a_training_by_their_weights():
+    learn = [stage("simcse", name=name, data="a.txt", steps=1) for name in ("first", "second")]
+    assert stage_seconds(Route("both", "", tuple(learn)), (1, 2), 90.0) == {"first": 30, "second": 60}
 
 
 def test_without_a_time_budget_no_clock_decides():
-    assert (Clock(None).left, Clock(None).planning) == (math.inf, math.inf)
+    clock = scoring(None)
+    assert (clock.left, clock.training, clock.share(3, 3), clock.box(2, 5)) == (math.inf,) * 4
+    assert clock.has_time_to_merge
 
 
 def test_laps_of_the_same_name_add_up():
@@ -56,4 +128,4 @@ def test_the_first_line_is_printed_before_anything_slow_is_imported(tmp_path):
     lines = started_without(["torch"], tmp_path)
     assert lines[0] == first
     assert lines[1].startswith("faq.csv: 100 pairs")
-    assert lines[2] == "Loading PyTorch and Transformers ..."
+    assert lines[-1] == "Loading PyTorch and Transformers ..."

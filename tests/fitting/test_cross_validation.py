@@ -19,10 +19,9 @@ from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.fitting.bases import Resources, WriterResource
-from sentloom.fitting.budget import Pace, Rung
-from sentloom.fitting.clock import Clock
 from sentloom.fitting.clusters import find_clusters, rows_of
-from sentloom.fitting.plan import FitPlan, read_plan
+from sentloom.fitting.lengths import Extent, Round
+from sentloom.fitting.plan import FitPlan, Job, read_plan
 from sentloom.fitting.prepare import (
     FOLDS,
     Fold,
@@ -33,13 +32,13 @@ from sentloom.fitting.prepare import (
     pooled,
     prepare_inputs,
 )
-from sentloom.fitting.race import RaceContext, race
+from sentloom.fitting.race import Race, race
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import find_routes
 from sentloom.fitting.split import split_all
-from sentloom.progress import OutOfTime
-from sentloom.training.optimizers import stable_steps
 from tests.fitting import small_base
+from tests.fitting.small_job import job_in, still
+from tests.fitting.test_race import Machine
 from tests.fitting.test_request import request
 from tests.small_data import build_dataset
 
@@ -142,78 +141,74 @@ def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path)
         request(data=(str(data),), output=tmp_path / "model"), [Encoder.load(base)], lambda line: None
     )
 
-    class Context(RaceContext):
-        def train(self, plan, limits=None):
+    class Untrained(Job):
+        def run(self, plan, seconds, log):
+            """The base itself."""
             seen.append(len(read(*plan.stages[0].data)))
             return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
 
-    routes, _ = find_routes(
-        prepared.training_sets, Resources(None, False, "mean", None, WriterResource("", "", named=False))
-    )
-    plan = FitPlan({}, (routes[0],), (), {}, 0.0, (Rung({"pairs": (10,)}, 1, 0),))
-    memory, folds = open_memory(tmp_path / "measured"), prepared.folds
-    before = fold_scores([Encoder.load(base)] * 4, folds, memory)
-    shared = (prepared.choosing, before, memory, None, Clock(None), lambda line: None, folds)
-    context = Context(plan, str(base), 1, tmp_path, *shared)
-    (run,) = race(context)
+    route = main_route(prepared)
+    plan = FitPlan({}, (route,), (), {"pairs": Extent((10,), (2,))}, (Round({"pairs": (10,)}, 1, 0),))
+    job, folds = job_in(tmp_path, plan, kind=Untrained), prepared.folds
+    before = fold_scores([Encoder.load(base)] * 4, folds, job.memory)
+    (run,) = race(Race(job, str(base), 1, prepared.choosing, before, lambda line: None, folds))
     assert seen[0] == 55
     assert sorted(seen[1:]) == [41, 41, 41, 42]
-    assert (run.run.difference, run.run.seconds) == (0, 10)
+    assert run.run.difference == 0
+    assert run.run.seconds == pytest.approx(10, abs=0.1)
     assert run.run.score == pytest.approx(before[0].value)
     assert len(before[0].items) == 55
 
 
-def late_race(base, folder, plan, seconds, slow):
+def main_route(prepared):
+    """The first route on its training rows."""
+    writer = WriterResource("", "", named=False)
+    (route, *_), _ = find_routes(prepared.training_sets, Resources("embedded", "mean", 0.1, None, writer))
+    return route
+
+
+def timed_folds(base, folder, plan, seconds, slow):
     """A race of one route whose trainings take a second per step, and `slow` times that after the first one.
 
-    Each trained model is the base. Returns the steps of every training that ended, the plan, and the time left.
+    Each trained model is the base. Returns the steps of every training that ended, and the job after it.
     """
-    prepared = prepare_inputs(
-        request(data=(str(folder / "faq.tsv"),), output=folder / "model"), [Encoder.load(base)], lambda line: None
-    )
-    passed, ended, trunks = [0.0], [], Counter()
+    asked = request(data=(str(folder / "faq.tsv"),), output=folder / "model")
+    prepared = prepare_inputs(asked, [Encoder.load(base)], lambda line: None)
+    ended = []
 
-    class Context(RaceContext):
-        def train(self, plan, limits=None):
-            (train,), pace = plan.stages, slow if ended else 1.0
-            key, steps = train.data, train.settings.steps
-            stable = stable_steps(steps, train.settings.decay)
-            reached = min(stable, trunks[key] + max(2, int((limits or {}).get(train.name, 1e9) / pace)))
-            passed[0] += pace * max(0, reached - trunks[key])
-            trunks[key] = max(trunks[key], reached)
-            if trunks[key] < stable:
-                raise OutOfTime(trunks[key], train.name)
-            passed[0] += pace * (steps - stable)
-            ended.append(steps)
-            return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
+    class Trained(Machine):
+        def run(self, plan, seconds, log):
+            """As a machine does, each training by itself."""
+            self.pace, self.trunks = slow if ended else 1.0, self.by_data.setdefault(plan.stages[0].data, {})
+            result = super().run(plan, seconds, log)
+            ended.append(plan.training[0].settings.steps)
+            return replace(result, model=base)
 
-    memory, clock = open_memory(folder / "measured"), Clock(seconds, started=0.0, now=lambda: passed[0])
-    before = fold_scores([Encoder.load(base)] * 4, prepared.folds, memory)
-    routes, _ = find_routes(
-        prepared.training_sets, Resources(None, False, "mean", None, WriterResource("", "", named=False))
-    )
-    plan = plan or FitPlan(
-        {}, (routes[0],), (), {"pairs": Pace((1.0,), (99,), (1.0,))}, 0.0, (Rung({"pairs": (40,)}, 1, 0),), trainings=5
-    )
-    shared = (prepared.choosing, before, memory, None, clock, lambda line: None, prepared.folds)
-    context = Context(plan, str(base), 1, folder, *shared)
-    (run,) = race(context)
+    route = main_route(prepared)
+    rounds = (Round({"pairs": (9999,)}, 1, 0),)
+    plan = plan or FitPlan({}, (route,), (), {"pairs": Extent((9999,), (2,))}, rounds, trainings=5)
+    job = job_in(folder, plan, still(seconds), kind=Trained)
+    job.by_data = {}
+    before = fold_scores([Encoder.load(base)] * 4, prepared.folds, job.memory)
+    (run,) = race(Race(job, str(base), 1, prepared.choosing, before, lambda line: None, prepared.folds))
     assert run.run.verdict == "best"
-    return ended, context.plan, clock.left
+    return ended, job
 
 
-def test_folds_that_are_late_are_trained_for_less_and_by_a_resumed_fit_too(base, tmp_path):
+def test_trainings_share_a_run_and_late_ones_are_shorter_in_a_resumed_fit_too(base, tmp_path):
+    """Of 205 s, 5 are for the report, and 40 for each of five trainings."""
     small_base.pairs(tmp_path / "faq.tsv", 80)
-    steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=1.0)
-    assert (steps, plan.fold_lengths, left) == ([40] * 5, {}, 0)
-    steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=3.0)
-    assert steps[0] == 40  # on all rows, before the machine became slower
-    assert all(10 <= step < 20 for step in steps[1:])  # 40 s each
-    assert left > -20  # the decays, which no limit ends
-    assert plan.rungs[0].steps == {"pairs": (40,)}
-    assert plan.changes[0] == f"without fold 1, pairs trains for {steps[1]} steps in round 1"
-    assert read_plan(tmp_path / "plan.json", {}) == plan
-    assert late_race(base, tmp_path, plan, 1e6, slow=1.0)[:2] == (steps, plan)
+    steps, job = timed_folds(base, tmp_path, None, 205.0, slow=1.0)
+    assert len(set(steps)) == 1  # all trainings are as long as that on all rows
+    assert 38 <= steps[0] <= 40
+    slower, job = timed_folds(base, tmp_path, None, 205.0, slow=3.0)
+    assert slower[0] == steps[0]  # on all rows, before the machine became slower
+    assert all(12 <= step <= 14 for step in slower[1:])
+    assert 5 <= job.clock.left < 15
+    assert len(job.plan.lengths) == 5
+    assert read_plan(tmp_path / "model.fit/plan.json", {}) == job.plan
+    again, resumed = timed_folds(base, tmp_path, job.plan, 1e6, slow=1.0)
+    assert (again, resumed.plan) == (slower, job.plan)
 
 
 TEXTS = small_base.sentences(80, 2)

@@ -9,12 +9,12 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
 from sentloom.fitting.inputs import (
-    SMALL,
     InputSource,
     describe_input,
-    first_look,
     look,
+    read_inputs,
     refuse_too_little,
+    sources_of,
 )
 from sentloom.fitting.request import Request
 from sentloom.fitting.shapes.pairs import is_titled
@@ -203,12 +203,15 @@ def test_an_empty_file_is_refused_by_the_reader(write) -> None:
 
 
 def look_at(name):
-    return first_look(name, Request(data=(name,), output=Path("model")))
+    """The first line about a file."""
+    request, said = Request(data=(name,), output=Path("model")), []
+    read_inputs(sources_of(request), request, said.append)
+    return said[0]
 
 
-def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> None:
+def test_a_file_is_described_and_too_little_is_refused(write) -> None:
     texts = write("texts.txt", *(sentence(number) for number in range(200)))
-    assert look_at(texts) == "texts.txt: 200 sentences, English"
+    assert look_at(texts).startswith("texts.txt: 200 sentences, English")
     with pytest.raises(InputError, match="45 sentences"):
         look_at(write("few.txt", *(sentence(number) for number in range(45))))
     with pytest.raises(InputError, match="no such file"):
@@ -221,13 +224,6 @@ def test_labels_that_occur_once_are_refused(write) -> None:
         look_at(once)
 
 
-def test_a_first_look_leaves_large_files_recipes_and_names_alone(write, tmp_path) -> None:
-    with (tmp_path / "large.txt").open("wb") as file:
-        file.truncate(SMALL + 1)
-    names = (str(tmp_path / "large.txt"), write("recipe.yaml", "stages: []"), "some/hub-name")
-    assert [look_at(name) for name in names] == ["", "", ""]
-
-
 def test_what_is_needed_to_look_at_files_does_not_load_pytorch() -> None:
-    code = "import sys, sentloom.cli.fitting; sys.exit('torch' in sys.modules)"
+    code = "import sys, sentloom.cli.fitting, sentloom.fitting.inputs; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,29 +1,24 @@
 """Making data before the race, with real models: what comes of it, what the clock and the token limit stop."""
 
-import math
 from dataclasses import replace
 
 import pytest
-from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
 from sentloom.engine.building import stage
-from sentloom.fitting.budget import Pace
-from sentloom.fitting.making import LATE, NO_TOKENS, Making, bounded, time_to_make
-from sentloom.fitting.plan import read_plan
-from sentloom.fitting.request import Budget
-from sentloom.fitting.routes import SkippedRoute
+from sentloom.fitting.lengths import Extent
+from sentloom.fitting.making import FEWEST_MINED, LATE, NO_TOKENS, Supply, make_data, supply_of
+from sentloom.fitting.plan import FitPlan, read_plan
+from sentloom.fitting.routes import Route, SkippedRoute, TrainsOn
 from tests.fitting import small_base
-from tests.fitting.test_costs import timed
-from tests.fitting.test_plan import planned, still
-from tests.fitting.test_race import PACE, plan_for, route
-from tests.fitting.test_request import request
+from tests.fitting.small_job import job_in, still
+from tests.fitting.test_lengths import routes_on
 from tests.writing.chat_server import chat_server
 from tests.writing.small_causal import build_small_causal
 
 MINED = "pairs with mined negatives"
 LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
-NO_TIME, STEPS = Budget(1e-4, None), Budget(None, 5000)
+NO_TIME = 1e-4  # seconds of a budget, of which none is left for training
 
 
 @pytest.fixture(scope="module")
@@ -31,64 +26,60 @@ def writer(tmp_path_factory):
     return build_small_causal(tmp_path_factory.mktemp("writer"))
 
 
-def make(plan, asked, budget=STEPS, clock=None, log=lambda line: None):
-    """With NO_TIME every limit has passed at once, although the clock, which stands still, leaves time for the race."""
-    clock = clock or still(None if budget is STEPS else 1e6)
-    return Making(plan, asked, budget, Accelerator(cpu=True), clock, log).run()
+def planned(*routes, **values):
+    """A plan of routes whose rows are known."""
+    extents = {route.name: Extent.of(route, route.trains_on) for route in routes}
+    return FitPlan({"data": ["a"]}, routes, (), extents, **values)
 
 
-def mined(base, data, count):
-    plain = timed(MINED, Shape.PAIRS, rows=count, made_per_second=1e9)
-    mine, learn = plain.route.stages
+def make(plan, folder, base, seconds=None, log=lambda line: None, **asked):
+    """Make the data of a plan's routes; with NO_TIME, every box is closed at once."""
+    job = job_in(folder, plan, still(seconds), log, base=(str(base),), **asked)
+    make_data(job, len(plan.routes), None if seconds else 5000)
+    return job.plan
+
+
+def mined(base, data, rows=150):
+    mine, learn = routes_on(Shape.PAIRS, rows=rows)[MINED].stages
     mine = mine.model_copy(update={"model": str(base), "data": (str(data),)})
-    return replace(plain, route=replace(plain.route, stages=(mine, learn)))
+    return Route(MINED, "", (mine, learn), (TrainsOn(Shape.PAIRS, rows),))
 
 
 def writing(folder, model, block=40, **options):
     """The route `queries` for 60 of 80 texts."""
-    plain = timed("queries", Shape.TEXTS, rows=80, made_per_second=1e9)
+    plain = routes_on(Shape.TEXTS, rows=80)["queries"]
     source = {"data": str(small_base.prose(folder / "raw.txt", 80)), "rows": 60, "block": block, "shuffle": True}
     how = {"kinds": ["query"], "encoder": "none", **options}
     written = stage("synthesize", name="written-queries", model=str(model), **source, **how)
-    return replace(plain, route=replace(plain.route, stages=(written, plain.route.stages[1])))
+    return replace(plain, stages=(written, plain.stages[1]))
 
 
-def request_in(folder, base):
-    return request(base=(str(base),), output=folder / "model", budget="5000steps")
+PAIRS, TSDAE = routes_on(Shape.PAIRS)["pairs"], routes_on(Shape.TEXTS)["tsdae"]
 
 
 @pytest.mark.parametrize("count", [120, 90])
 def test_the_number_of_mined_negatives_bounds_the_run(base, tmp_path, count):
-    mined_route = mined(base, small_base.pairs(tmp_path / "faq.tsv", count), 150)
-    result = make(planned([timed("pairs", Shape.PAIRS), mined_route]), request_in(tmp_path, base))
+    result = make(planned(PAIRS, mined(base, small_base.pairs(tmp_path / "faq.tsv", count))), tmp_path, base)
     if count == 90:
-        assert [route.name for route in result.routes] == list(result.paces) == ["pairs"]
+        assert [route.name for route in result.routes] == ["pairs"]
         assert result.skipped[-1].why.endswith("pairs, and it needs 100")
     else:
         batch = result.routes[1].stages[1].settings.batch
         assert batch == count // 4  # pairs without a negative are kept
-        assert result.paces[MINED].most == (10 * count // batch,)
-        assert result.paces[MINED].once == 0
+        assert result.extents[MINED].most == (10 * count // batch,)
 
 
 @pytest.mark.parametrize("filters", [{}, LOOSE])
 def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(base, writer, tmp_path, filters):
-    plan = planned([timed("tsdae", Shape.TEXTS), writing(tmp_path, writer, **filters)])
-    result = make(plan, request_in(tmp_path, base))
+    result = make(planned(TSDAE, writing(tmp_path, writer, **filters)), tmp_path, base)
     if filters:
         assert [route.name for route in result.routes] == ["tsdae", "queries"]
         settings = result.routes[1].stages[1].settings
         assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
-        assert result.paces["queries"].most[0] <= 10 * 60 // settings.batch
-        assert result.paces["queries"].once == 0
+        assert result.extents["queries"].most[0] <= 10 * 60 // settings.batch
     else:
-        assert [route.name for route in result.routes] == list(result.paces) == ["tsdae"]
+        assert [route.name for route in result.routes] == ["tsdae"]
         assert result.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
-
-
-def test_with_folds_the_time_for_writing_is_not_spent_yet():
-    route, pace = timed("queries", Shape.TEXTS).route, Pace((1.0,), (99,), (1.0,), once=50.0, made=40.0)
-    assert [bounded(pace, route, 64, trainings).once for trainings in (1, 5)] == [10, 50]
 
 
 def test_views_are_made_before_the_race_and_bound_nothing(base, tmp_path):
@@ -96,48 +87,35 @@ def test_views_are_made_before_the_race_and_bound_nothing(base, tmp_path):
     documents.write_text("\n".join(f"One is {n}. Two is {n}. Three is {n}. Four is {n}." for n in range(300)), "utf-8")
     views = stage("views", name="pairs", kind="spans", data=str(documents))
     learn = stage("contrastive", name="spans", data="stage:pairs", batch=64, steps=1)
-    plan = replace(plan_for("a", [0], Pace((1.0,), (99,), (1.0,), once=7.0, made=5.0)), routes=())
-    result = make(replace(plan, routes=(replace(route("a"), stages=(views, learn)),)), request_in(tmp_path, base))
+    plan = planned(Route("a", "", (views, learn), (TrainsOn(Shape.TEXTS, 300),)))
+    result = make(plan, tmp_path, base)
     assert (result.routes[0].stages[1].settings.batch, result.made) == (64, ("a",))
-    assert result.paces["a"] == Pace((1.0,), (99,), (1.0,), once=2.0)
-
-
-def test_a_route_may_take_its_share_of_the_budget_if_the_others_can_still_run():
-    """Two runs of ten steps, 40 s of writing before one of them, then 30 steps that repeat 2.5: 82.5 s at least."""
-    plan = plan_for("ab", [1, 0], PACE)
-    plan = replace(plan, paces={"a": PACE, "b": replace(PACE, once=40.0, made=40.0)}, ending=10.0)
-
-    def seconds(left, budget=1000.0):
-        return time_to_make(plan, "b", Budget(budget, None), still(left + 10.0))
-
-    assert seconds(1000.0) == 200  # a fifth
-    assert seconds(100.0) == 40 + 17.5
-    assert seconds(1000.0, budget=100.0) == 40  # as forecast
-    assert time_to_make(plan, "b", STEPS, still(None)) == math.inf
+    assert result.extents == plan.extents
 
 
 def test_mining_that_is_out_of_time_drops_its_route_unless_it_is_the_only_one(base, tmp_path):
-    mined_route = mined(base, small_base.pairs(tmp_path / "faq.tsv", 150), 150)
-    result = make(planned([timed("pairs", Shape.PAIRS), mined_route]), request_in(tmp_path, base), NO_TIME)
-    assert [route.name for route in result.routes] == list(result.paces) == ["pairs"]
+    route = mined(base, small_base.pairs(tmp_path / "faq.tsv", 150))
+    result = make(planned(PAIRS, route), tmp_path, base, NO_TIME)
+    assert [route.name for route in result.routes] == ["pairs"]
     assert result.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
     assert read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]}) == result
-    alone = make(planned([mined_route]), request_in(tmp_path, base), NO_TIME)
+    alone = make(planned(route), tmp_path, base, NO_TIME)
     assert [route.name for route in alone.routes] == [MINED]
 
 
-def test_nothing_is_mined_if_there_is_no_time_left(base, tmp_path):
-    """The data does not exist, so that reading it would fail."""
-    mined_route = mined(base, tmp_path / "none.tsv", 150)
-    late = replace(planned([timed("pairs", Shape.PAIRS), mined_route]), ending=999.0)
-    slow = {**late.paces, MINED: replace(late.paces[MINED], once=40.0, made=40.0)}
-    result = make(replace(late, paces=slow), request_in(tmp_path, base), Budget(1000.0, None), still(1000.0))
-    assert result.skipped[-1] == SkippedRoute(MINED, LATE, for_time=True)
+def test_the_next_route_takes_the_place_of_one_that_is_skipped(base, tmp_path):
+    """Too few negatives are found, and there is a route that was not to race; one more stays out."""
+    first, spare, last = PAIRS, replace(PAIRS, name="spare"), replace(PAIRS, name="last")
+    few = mined(base, small_base.pairs(tmp_path / "faq.tsv", 90))
+    learn = spare.stages[0].model_copy(update={"data": (str(tmp_path / "faq.tsv"),)})
+    spare = replace(spare, stages=(learn,))
+    result = make(replace(planned(first, few), spare=(spare, last)), tmp_path, base, 1e6)
+    assert ([route.name for route in result.routes], result.spare) == (["pairs", "spare"], (last,))
+    assert result.extents["spare"].most == (3 * 10_000 // 32,)  # what it says that it learns from
 
 
-def test_writing_stops_when_its_time_is_over_and_a_resumed_fit_uses_as_much(base, writer, tmp_path):
-    plan = planned([timed("tsdae", Shape.TEXTS), writing(tmp_path, writer, **LOOSE)])
-    asked, said = request_in(tmp_path, base), []
+def test_writing_stops_when_its_box_closes_and_a_resumed_fit_uses_as_much(base, writer, tmp_path):
+    plan, said = planned(TSDAE, writing(tmp_path, writer, **LOOSE)), []
 
     def log(line):
         said.append(line)
@@ -145,15 +123,15 @@ def test_writing_stops_when_its_time_is_over_and_a_resumed_fit_uses_as_much(base
             raise KeyboardInterrupt  # once what was written is used
 
     with pytest.raises(KeyboardInterrupt):
-        make(plan, asked, NO_TIME, log=log)
+        make(plan, tmp_path, base, NO_TIME, log)
     assert "Out of time: queries writes for 40 texts instead of 60" in said
     saved = read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]})
     assert saved.changes == ("queries writes for 40 texts instead of 60",)
-    assert (saved.made, saved.route("queries").stages[0].options.rows) == ((), 40)
-    result = make(saved, asked, Budget(1e6, None))  # with all the time in the world
+    assert (saved.made, saved.route("queries").stages[0].options.rows) == (("tsdae",), 40)
+    result = make(saved, tmp_path, base, 1e6)  # with all the time in the world
     assert result.route("queries").stages[0].options.rows == 40
-    assert (result.made, result.changes) == (("queries",), saved.changes)
-    assert make(result, asked, Budget(1e6, None)) == result
+    assert (result.made, result.changes) == (("tsdae", "queries"), saved.changes)
+    assert make(result, tmp_path, base, 1e6) == result
 
 
 def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
@@ -162,7 +140,7 @@ def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
     def made(name, **options):
         (tmp_path / name).mkdir()
         written = writing(tmp_path / name, server.url, writer_model="small", block=30, **LOOSE, **options)
-        return make(planned([timed("tsdae", Shape.TEXTS), written]), request_in(tmp_path / name, base))
+        return make(planned(TSDAE, written), tmp_path / name, base)
 
     with chat_server(answer=lambda body: " ".join(reversed(body["messages"][-1]["content"].split()))) as server:
         assert made("whole").warnings == ()
@@ -173,3 +151,45 @@ def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
     assert limited.route("queries").stages[0].options.rows == 30
     assert limited.warnings == ("The token limit was reached: queries writes for 30 texts instead of 60.",)
     assert limited.changes == ()
+
+
+# --- what there is to learn from ---
+
+
+def supply(route, folder, base, steps=None, clock=None):
+    return supply_of(route, job_in(folder, clock=clock or still(None), base=(str(base),)), steps)
+
+
+def test_no_more_is_made_than_a_budget_of_steps_can_use(base, tmp_path):
+    route = mined(base, small_base.pairs(tmp_path / "faq.tsv", 400), rows=400)
+    few = supply(route, tmp_path, base, steps=2)
+    assert few.route.stages[0].options.rows == 128  # two batches of 64
+    assert few.extent.most == (10 * 128 // 32,)
+    assert few.learned == (TrainsOn(Shape.PAIRS, 128),)
+    assert supply(route, tmp_path, base, steps=100).route.stages[0].options.rows == 400
+
+
+def test_negatives_are_mined_for_as_many_pairs_as_there_is_time_to_encode(base, tmp_path):
+    """A box of 455 s; a pair of this file is about 64 characters and two times ten, which are encoded twice."""
+    route = mined(base, small_base.pairs(tmp_path / "faq.tsv", 500), rows=500)
+    clock = still(1000.0)
+    clock.speed = 1.0
+    assert supply(route, tmp_path, base, clock=clock).route.stages[0].options.rows == FEWEST_MINED
+    clock.speed = 0.01
+    rows = supply(route, tmp_path, base, clock=clock).route.stages[0].options.rows
+    assert 250 < rows < 500
+    clock.speed = 0.001
+    assert supply(route, tmp_path, base, clock=clock).route.stages[0].options.rows == 500
+
+
+def test_a_route_that_says_nothing_trains_on_what_is_there_and_one_without_its_parts_is_skipped(base, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv", 40)
+    mine = stage("mine", name="negatives", model=str(base), data=str(data))
+    on_pairs = stage("contrastive", name="pairs", data=str(data), batch=8, max_length=16)
+    on_mined = stage("contrastive", name="mined", data="stage:negatives", batch=8, max_length=16)
+    found = supply(Route("both", "", (on_pairs, mine, on_mined)), tmp_path, base)
+    assert isinstance(found, Supply)
+    assert [learned.rows for learned in found.learned] == [40, 40]
+    absent = stage("views", name="views", data=str(data), kind="mask-fill", model=str(tmp_path / "not-here"))
+    learn = stage("contrastive", name="learn", data="stage:views", batch=8)
+    assert supply(Route("views", "", (absent, learn)), tmp_path, base).name == "views"

@@ -1,30 +1,33 @@
 """Merging in a fit: what is merged, when the merged model is preferred, and what is reported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.engine.building import stage
 from sentloom.evaluation.bench import main_scores
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import Score
-from sentloom.fitting.budget import Rung
-from sentloom.fitting.clock import Clock
 from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.inputs import InputSource, look
-from sentloom.fitting.plan import FitPlan
-from sentloom.fitting.race import RaceContext, TrainedRun, choose, merging_effect, race, with_merged
+from sentloom.fitting.lengths import Round
+from sentloom.fitting.plan import FitPlan, Job
+from sentloom.fitting.race import Race, TrainedRun, choose, merging_effect, race, with_merged
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.fitting.tasks import held_out
 from tests.fitting import small_base
+from tests.fitting.small_job import job_in, still
 
 
 def scored(name, values, base=0.0):
     score = Score("mean", np.array(values, float)[:, None], clusters=np.arange(len(values)))
     gain = score.value - base
-    return TrainedRun(Run(name, 1, 10, 0.0, score.value, gain, None, None, "best"), None, object(), scores=(score,))
+    return TrainedRun(
+        Run(name, 1, 10, score=score.value, difference=gain, verdict="best"), None, object(), scores=(score,)
+    )
 
 
 def test_a_merged_model_within_one_standard_error_is_preferred():
@@ -53,15 +56,13 @@ def raced(tmp_path_factory):
         Route(name, "", (stage("contrastive", name=name, data=str(data), learning_rate=rate, **steps),))
         for name, rate in (("fast", 1e-3), ("slow", 3e-4))
     ]
-    rung = Rung({"fast": (8,), "slow": (8,)}, 2, 0)
-    plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=5)
+    plan = FitPlan({}, tuple(routes), (), {}, (Round({"fast": (8,), "slow": (8,)}, 2, 0),), merges=5)
     (fit_input,) = look([InputSource(str(small_base.pairs(folder / "held-out.tsv", 100)))])
     tasks, memory = held_out("faq", fit_input.data).tasks, open_memory(folder / "measured")
     encoder = Encoder.load(str(base))
     before, told = main_scores(encoder, tasks, memory), []
-    context = RaceContext(
-        plan, str(base), 1, folder / "fit", tasks, before, memory, Accelerator(cpu=True), Clock(None), told.append
-    )
+    job = job_in(folder, plan, log=told.append)
+    context = Race(job, str(base), 1, tasks, before, told.append)
     runs = race(context)
     return context, runs, with_merged(context, runs), encoder, told
 
@@ -81,7 +82,7 @@ def test_the_winner_is_merged_with_its_base_and_with_the_other_route(raced):
     for run, shares in zip(merged, [*of_base, (0, 0.5, 0.5), (0, 0.75, 0.25)], strict=True):
         expected = sum(share * weight.double() for share, weight in zip(shares, weights, strict=True))
         assert (run.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6
-        assert (context.folder / "recipes").is_dir()
+        assert (context.job.request.folder / "recipes").is_dir()
     assert [run.run.verdict for run in all_runs].count("best") == 1
     assert choose(best, merged).run.route == next(run.run.route for run in all_runs if run.run.verdict == "best")
 
@@ -98,41 +99,34 @@ def test_the_effect_on_general_ability_is_reported(raced, tmp_path):
     assert merging_effect(runs, encoder, general, memory) is None
 
 
-def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, monkeypatch):
+def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, tmp_path, monkeypatch):
     context, runs, _, _, told = raced
     monkeypatch.setattr("sentloom.fitting.race.unlike", lambda base, other: "they have different vocabularies")
     assert with_merged(context, runs) == runs
     assert "Not merged with the base: they have different vocabularies" in told
-    without = RaceContext(**{**vars(context), "plan": FitPlan({}, (), (), {}, 0.0, ())})
+    without = replace(context, job=job_in(tmp_path))
     assert with_merged(without, runs) == runs
 
 
-def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
+def test_merging_stops_when_its_time_is_over_and_the_plan_says_so(raced, tmp_path):
+    """What follows needs 20 s of the 60 s, and each merged model takes 15 s."""
     context, runs, *_ = raced
-    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 70.0})
-    late = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(29.0, started=0.0, now=lambda: 0.0)})
-    after = with_merged(late, runs)
-    assert [run.run.route for run in after] == [run.run.route for run in runs]
-    assert late.plan.merges == 0
-    assert late.plan.changes == ("nothing is merged",)
 
+    class Late(Job):
+        def run(self, plan, seconds, log):
+            """Each takes 15 s."""
+            self.clock.passed += 15.0
+            return super().run(plan, seconds, log)
 
-def test_a_merged_model_that_takes_longer_than_planned_is_the_last(raced):
-    """Each takes 15 s instead of 10 s, and 20 s are needed at the end: of 60 s, 30 s are left after two."""
-    context, runs, *_ = raced
-    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 70.0, "merges": 5})
-    passed = [0.0]
+    def merged(seconds):
+        clock = still(seconds)
+        clock.speed, clock.size_of_winner, clock.size_of_run = 0.1, 100, 10
+        job = replace(context.job, clock=clock, plan=context.job.plan)
+        job = Late(**{**vars(job), "request": replace(job.request, output=tmp_path / "model")})
+        return with_merged(replace(context, job=job), runs)[len(runs) :], job.plan
 
-    class Late(RaceContext):
-        def train(self, plan, limits=None):
-            passed[0] += 15.0
-            return super().train(plan, limits)
-
-    clock = Clock(60.0, started=0.0, now=lambda: passed[0])
-    late = Late(**{**vars(context), "plan": plan, "clock": clock})
-    after = with_merged(late, runs)
-    assert len(after) == len(runs) + 2
-    assert late.plan.changes == ("only 2 merged models are tried",)
-    slow = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(89.0, started=0.0, now=lambda: 0.0)})
-    slow.spent, slow.expected = 30.0, 10.0
-    assert len(with_merged(slow, runs)) == len(runs)  # three times 20 s, and three times 10 s
+    none, plan = merged(21.0)
+    assert (none, plan.merges, plan.changes) == ([], 0, ("nothing is merged",))
+    two, plan = merged(51.0)
+    assert (len(two), plan.merges, plan.changes) == (2, 2, ("only 2 merged models are tried",))
+    assert len(with_merged(replace(context, job=replace(context.job, plan=plan)), runs)) == len(runs) + 2

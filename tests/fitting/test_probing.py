@@ -6,7 +6,8 @@ from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import held_out_part
-from sentloom.fitting.verify import Duel, probing_time, with_probes
+from sentloom.fitting.verify import Duel, with_probes
+from tests.fitting.small_job import job_in, still
 from tests.fitting.test_by_dimension import Coded
 from tests.small_data import build_dataset
 
@@ -23,20 +24,14 @@ def split():
 def test_only_test_rows_have_a_probe(split):
     parts = [held_out_part("t.csv", split, side, (), 1000) for side in ("validation", "test")]
     assert [part.probe is not None for part in parts] == [False, True]
-    assert probing_time(parts, 16) > 0
 
 
 def test_the_probe_is_measured_after_what_decides_if_there_is_time(split, tmp_path):
     part, duel = held_out_part("t.csv", split, "test", (), 1000), Duel(Coded(4), Coded(8), open_memory(tmp_path))
     measures, _ = duel.measured(part.tasks, "deciding")
     assert set(measures[0].also) == {"map"}
-    asked = []
-
-    def has_time(what, seconds):
-        asked.append((what, seconds > 0))
-        return len(asked) > 1
-
-    assert with_probes(duel, [part], measures, has_time) == tuple(measures)
-    (probed,) = with_probes(duel, [part], measures, has_time)
+    late = job_in(tmp_path, clock=still(60.0, gone=60.0))
+    assert with_probes(duel, [part], measures, late) == tuple(measures)
+    assert late.plan.changes == ("the linear probe of t.csv is not measured",)
+    (probed,) = with_probes(duel, [part], measures, job_in(tmp_path))
     assert set(probed.also) == {"map", "probe"}
-    assert asked == [("the linear probe of t.csv", True)] * 2

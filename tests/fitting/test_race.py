@@ -1,22 +1,23 @@
-"""The race: who is best, which verdict each run gets, what the clock changes; its runs are real in test_fit."""
+"""The race: who is best, which verdict each run gets, and how long runs are by the clock; real runs are in test_fit."""
 
 from dataclasses import replace
 
 import pytest
 
 from sentloom.engine.building import stage
-from sentloom.fitting.budget import Pace, Rung
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.plan import FitPlan, read_plan
-from sentloom.fitting.race import RaceContext, TrainedRun, best_run, race, stage_summary, train_with_next_seed
+from sentloom.engine.runner import PlanResult
+from sentloom.fitting.lengths import Extent, Round
+from sentloom.fitting.plan import FitPlan, Job, read_plan
+from sentloom.fitting.race import Race, TrainedRun, best_run, measure_stability, race, stage_summary
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.progress import OutOfTime
-from sentloom.training.optimizers import stable_steps
+from sentloom.training.optimizers import stable_steps, total_steps
+from tests.fitting.small_job import job_in, still
 
 
 def trained(route, score, steps=10, rung=1):
-    run = Run(route, rung, steps, 0.0, score, None, None, None, "done")
+    run = Run(route, rung, steps, score=score, verdict="done")
     return TrainedRun(run, None, None if score is None else object())
 
 
@@ -26,122 +27,157 @@ def test_the_best_run_is_the_shorter_one_of_equals_and_no_failed_one():
     assert best_run([failed]) is None
 
 
+DECAY = 0.25
+
+
 def route(name):
-    schedule = {"schedule": "warmup-stable-decay", "warmup_steps": 2, "decay": 0.25}
+    schedule = {"schedule": "warmup-stable-decay", "warmup_steps": 2, "decay": DECAY}
     return Route(name, "", (stage("simcse", name=name, data="a.txt", steps=1, **schedule),))
 
 
-def plan_for(names, keeps, pace=None, **values):
-    """Rounds of 20, 40, ... steps; each step takes a second."""
-    sizes = [len(names), *keeps[:-1]]
-    rungs = [Rung(dict.fromkeys(names, (20 * at,)), *both) for at, both in enumerate(zip(sizes, keeps, strict=True), 1)]
-    paces = dict.fromkeys(names, pace) if pace else {}
-    return FitPlan({}, tuple(map(route, names)), (), paces, 0.0, tuple(rungs), **values)
+def plan_for(names, *lengths, **values):
+    """Rounds of these lengths, after each of which the better half continues."""
+    sizes, extents = [len(names)], {name: Extent((10_000,), (2,), (DECAY,)) for name in names}
+    sizes += [max(1, -(-sizes[0] // 2**at)) for at in range(1, len(lengths))]
+    keeps = [*sizes[1:], 0]
+    rounds = [
+        Round(dict.fromkeys(names, (length,)), runs, keep)
+        for length, runs, keep in zip(lengths, sizes, keeps, strict=True)
+    ]
+    return FitPlan({}, tuple(map(route, names)), (), extents, tuple(rounds), **values)
+
+
+class Machine(Job):
+    """A fit whose trainings take seconds of its clock, `pace` for each step, and give models that score as a table says.
+
+    A run continues the shorter one of its route, and decays so that it ends within its seconds, as `training.loop`
+    does; `late` is by how many times it is slower than it was before the decay.
+    """
+
+    pace, late = 1.0, 1.0
+
+    def run(self, plan, seconds, log):
+        """Train by the clock."""
+        (train,), (limit,) = plan.training, tuple(seconds.values()) or (1e9,)
+        decay = train.settings.decay
+        before, stable = self.trunks.get(train.name, 0), stable_steps(train.settings.steps, decay)
+        reached, began = before, self.clock.passed
+        while reached < stable:
+            took = self.clock.passed - began
+            if reached >= 2 and took + self.pace * (total_steps(reached + 1, decay) - reached) > limit:
+                break
+            self.clock.passed += self.pace
+            reached += 1
+        self.trunks[train.name] = reached
+        if reached < stable:
+            raise OutOfTime(reached, train.name)
+        self.clock.passed += self.late * self.pace * (train.settings.steps - stable)
+        outcome = {"steps": train.settings.steps}
+        return PlanResult(
+            plan.name, 1, self.request.folder, "", {}, "", {}, {}, ({"seconds": 2.0, "outcome": outcome},)
+        )
 
 
 @pytest.fixture
 def run_race(monkeypatch, tmp_path):
-    """A race whose runs score what a table says, by route and round; returns verdicts and the plan after it.
+    """A race whose runs score what a table says, by route and round; returns verdicts and steps, and the job after."""
 
-    With a clock, a run takes as many seconds as it has steps, times `slow`, keeps to its limits, and takes some
-    seconds `besides` for its score.
-    """
-
-    def call(scores, plan, clock=None, slow=1.0, besides=0.0):
-        clock, trunks = clock or Clock(None), dict.fromkeys(scores, 0)
-        context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None)
-
-        def run(context, name, rung, steps, limits=None, earlier=0.0, until=None):
-            (limit,) = limits.values() if limits else (1e9,)
-            before, stable = trunks[name], stable_steps(steps[0], 0.25)
-            trunks[name] = min(stable, before + int(limit / slow))
-            clock.started -= slow * (trunks[name] - before)
-            if trunks[name] < stable:
-                raise OutOfTime(trunks[name], name)
-            clock.started -= slow * (steps[0] - stable) + besides
-            return trained(name, scores[name][rung - 1], sum(steps), rung)
-
-        monkeypatch.setattr("sentloom.fitting.race._run", run)
-        return {(trained.run.route, trained.run.rung): trained.run.verdict for trained in race(context)}, context.plan
+    def call(scores, plan, clock=None, **machine):
+        monkeypatch.setattr(
+            "sentloom.fitting.race._scored",
+            lambda run, race: replace(run, run=replace(run.run, score=scores[run.run.route][run.run.rung - 1])),
+        )
+        job = job_in(tmp_path, plan, clock, kind=Machine)
+        job.trunks = {}
+        vars(job).update(machine)
+        runs = race(Race(job, "base", 1, (), (), lambda line: None))
+        told = {(trained.run.route, trained.run.rung): (trained.run.verdict, *trained.steps) for trained in runs}
+        return told, job
 
     return call
 
 
 def test_the_better_half_advances_and_a_short_run_may_be_the_best(run_race):
-    verdicts, _ = run_race({"a": [50.0], "b": [60.0, 65.0], "c": [None]}, plan_for("abc", [1, 0]))
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("c", 1): "done", ("b", 2): "best"}
-    verdicts, _ = run_race({"a": [50.0], "b": [60.0, 55.0]}, plan_for("ab", [1, 0]))
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "best", ("b", 2): "finished"}
+    told, _ = run_race({"a": [50.0, 55.0], "b": [60.0, 65.0], "c": [40.0]}, plan_for("abc", 20, 60))
+    assert told == {
+        ("a", 1): ("advanced", 20),
+        ("b", 1): ("advanced", 20),
+        ("c", 1): ("dropped", 20),
+        ("a", 2): ("finished", 60),
+        ("b", 2): ("best", 60),
+    }
+    told, _ = run_race({"a": [50.0], "b": [60.0, 55.0]}, plan_for("ab", 20, 60))
+    assert told == {("a", 1): ("dropped", 20), ("b", 1): ("best", 20), ("b", 2): ("finished", 60)}
 
 
-def stopped(seconds, gone=0.0):
-    """A clock that only the runs of a test move, however fast the machine is."""
-    return Clock(seconds, started=-gone, now=lambda: 0.0)
-
-
-PACE = Pace((1.0,), (1000,), (1.0,), decays=(0.25,))
 SCORES = {"a": [50.0], "b": [60.0, 65.0]}
+MOST = 10_000  # steps that make sense
 
 
-def test_nothing_changes_if_the_machine_is_as_fast_as_expected(run_race):
-    plan = plan_for("ab", [1, 0], PACE, ending=10.0)
-    verdicts, after = run_race(SCORES, plan, stopped(80.0))
-    assert after == replace(plan, kept=(("a", 1), ("b", 1), ("b", 2)))
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
+def test_by_the_clock_all_routes_get_a_quarter_and_the_best_one_half_more(run_race, tmp_path):
+    """400 s are left for training: 100 steps of each route, and then the best goes on where its decay began."""
+    told, job = run_race(SCORES, plan_for("ab", MOST, MOST), still(405.0))
+    assert {run: verdict for run, (verdict, _) in told.items()} == {
+        ("a", 1): "dropped",
+        ("b", 1): "advanced",
+        ("b", 2): "best",
+    }
+    steps = {run: count for run, (_, count) in told.items()}
+    assert 95 <= steps["a", 1] <= 100
+    assert 95 <= steps["b", 1] <= 101
+    stable = stable_steps(steps["b", 1], DECAY)
+    assert steps["b", 2] == pytest.approx(stable + 200, abs=4)
+    assert 0 <= job.clock.training <= 4
+    assert job.plan.changes == ()  # nothing was lost
+    assert job.plan.lengths == {
+        f"{name}, round {number}, seed 1": {name: count} for (name, number), count in steps.items()
+    }
+    assert read_plan(tmp_path / "model.fit/plan.json", {}) == job.plan  # what was decided is on disk
+    again, resumed = run_race(SCORES, job.plan, still(9e9))
+    assert (again, resumed.plan) == (told, job.plan)  # a resumed fit does the same, however much time it has
 
 
-def test_on_a_slow_machine_runs_are_shortened_and_the_time_is_kept(run_race, tmp_path):
-    plan, clock = plan_for("ab", [1, 0], PACE, ending=10.0), stopped(80.0)
-    verdicts, after = run_race(SCORES, plan, clock, slow=2.0)
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
-    assert 20 > after.rungs[0].steps["a"][0] > 5
-    assert after.rungs[1].steps["b"][0] < 40
-    assert len(after.changes) == 3
-    assert read_plan(tmp_path / "plan.json", {}) == after  # what was decided is on disk
-    assert clock.left > 0
-    again, unchanged = run_race(SCORES, after, stopped(1000.0))
-    assert (again, unchanged) == (verdicts, after)  # a resumed fit does the same
+def test_a_route_that_ends_early_leaves_its_time_to_the_others(run_race):
+    plan = plan_for("ab", MOST, MOST)
+    short = {"a": (40,), "b": (MOST,)}
+    plan = replace(plan, rounds=tuple(replace(planned, steps=short) for planned in plan.rounds))
+    told, _ = run_race(SCORES, plan, still(405.0))
+    assert told["a", 1] == ("dropped", 40)
+    assert 115 <= told["b", 1][1] <= 120  # a third of 360 s
 
 
-def test_what_has_begun_is_not_dropped_by_a_resumed_fit_that_is_late(run_race):
-    plan = plan_for("ab", [1, 0], PACE, ending=10.0, kept=(("a", 1), ("b", 1), ("b", 2)))
-    verdicts, _ = run_race(SCORES, plan, stopped(1.0, gone=5.0))
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "advanced", ("b", 2): "best"}
+def test_the_best_does_not_run_again_if_it_cannot_be_longer(run_race):
+    told, _ = run_race(SCORES, plan_for("ab", 40, 40), still(405.0))
+    assert told == {("a", 1): ("dropped", 40), ("b", 1): ("best", 40)}
 
 
-def test_a_round_that_there_is_no_time_for_is_dropped(run_race):
-    plan = plan_for("ab", [1, 0], PACE, ending=10.0)
-    verdicts, after = run_race(SCORES, plan, stopped(80.0), besides=25.0)
-    assert verdicts == {("a", 1): "dropped", ("b", 1): "best"}
-    assert after.rungs[1].steps.keys() == {"a"}
-    assert after.changes[-1] == "b does not run in round 2"
+def test_a_single_route_gets_all_and_the_end_is_kept_on_a_machine_that_becomes_slower(run_race):
+    clock = still(200.0)
+    clock.speed, clock.size_of_winner = 0.1, 100  # 15 s, and 5 s for the report
+    told, job = run_race({"a": [60.0]}, plan_for("a", MOST), clock, late=1.4)
+    assert 170 <= told["a", 1][1] <= 180
+    assert job.clock.left > 0  # the decay took longer than it should
 
 
-def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path):
-    passed = [0.0]
-    clock = Clock(80.0, started=0.0, now=lambda: passed[0])
-
-    def run(context, name, rung, steps, limits=None, earlier=0.0, until=None):
-        if not passed[0]:
-            passed[0] = 30.0
-            raise OutOfTime(9, name)
-        return TrainedRun(Run(name, rung, sum(steps), earlier + 4.0, 50.0, None, None, None, "done"), None, object())
-
-    monkeypatch.setattr("sentloom.fitting.race._run", run)
-    plan = plan_for("a", [0], PACE)
-    (trained,) = race(RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None))
-    assert (trained.run.steps, trained.run.seconds) == (12, 34.0)  # the decay is a quarter: three steps after nine
+def test_after_a_late_start_a_run_is_short_and_there_is_one(run_race):
+    told, _ = run_race({"a": [60.0]}, plan_for("a", MOST), still(100.0, gone=120.0))
+    assert told == {("a", 1): ("best", total_steps(2, DECAY))}
 
 
-def test_a_second_seed_is_trained_only_if_there_is_time(tmp_path):
-    plan, said = plan_for("a", [0], PACE), []
-    context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, stopped(23.0), said.append)  # 20, and 4
-    assert train_with_next_seed(context, "a") is None
-    assert context.plan.changes == ("the agreement with another seed is not measured",)
-    assert said == ["Out of time: the agreement with another seed is not measured"]
-    assert read_plan(tmp_path / "plan.json", {}) == context.plan
-    resumed = replace(context, clock=stopped(1000.0))
-    assert train_with_next_seed(resumed, "a") is None
+def test_a_second_seed_is_given_up_if_there_is_no_time(tmp_path):
+    class Late(Job):
+        def run(self, plan, seconds, log):
+            """As a training whose progress meets the deadline."""
+            raise OutOfTime(3, "a")
+
+    said, texts = [], [f"sentence number {n}" for n in range(20)]
+    job = job_in(tmp_path, plan_for("a", 20), still(20.0), said.append, kind=Late)
+    first = TrainedRun(Run("a", 1), route("a").plan((20,), "base", 1), None)
+    assert measure_stability(job, first, texts) is None
+    assert job.plan.changes == ("the agreement with another seed is not measured",)
+    assert said[-1] == "Out of time: the agreement with another seed is not measured"
+    assert read_plan(tmp_path / "model.fit/plan.json", {}) == job.plan
+    assert measure_stability(job, first, texts[:10]) is None  # too few to have ten neighbours
 
 
 def test_a_stage_in_a_few_words():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.bases import load_bases
-from sentloom.fitting.plan import choosing_scores, mean_score, strongest
+from sentloom.fitting.planning import score_bases, strongest
 from sentloom.fitting.prepare import Prepared, prepare_inputs
 from sentloom.fitting.tasks import HeldOut
 from tests.fitting import small_base
+from tests.fitting.small_job import job_in
 from tests.fitting.test_request import request
 from tests.small_data import build_dataset
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 def prepared(tasks):
     """Validation rows that ask these tasks."""
     part = HeldOut("faq.csv", build_dataset(Shape.PAIRS, [("a", "b")]), tasks, ())
-    return Prepared((), (), (), (), (part,), (part,), (), None)
+    return Prepared((), (), (), (), (part,), (part,), (), tasks[0])
 
 
 def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
@@ -43,11 +43,11 @@ def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
 
     tasks = (task("a", {"base": 0.9, "plain": 0.4}), task("b", {"base": 0.0, "plain": 0.6}))
     both, only = (prepared(of) for of in (tasks, tasks[:1]))
-    memory = open_memory(tmp_path / "measured")
-    assert mean_score(first, both, memory) == pytest.approx(45)
-    assert strongest((first, second), both, memory) is second
-    assert strongest((first, second), only, memory) is first
-    assert strongest((first,), None, None) is first  # nothing is scored for a single base
+    job = job_in(tmp_path)
+    standings = score_bases((first, second), both, job)
+    assert [standing.value for standing in standings] == pytest.approx([45, 50])
+    assert strongest(standings) is second
+    assert strongest(score_bases((first, second), only, job)) is first
 
 
 def test_with_few_rows_all_folds_count(folder, tmp_path):
@@ -56,5 +56,6 @@ def test_with_few_rows_all_folds_count(folder, tmp_path):
     (base,) = load_bases(asked)
     few = prepare_inputs(asked, [base.encoder], [].append)
     assert few.folds
-    (score,) = choosing_scores(base, few, open_memory(tmp_path / "measured"))
+    (standing,) = score_bases([base], few, job_in(tmp_path))
+    (score,) = standing.scores
     assert len(score.items) == sum(len(fold.splits[0].validation) for fold in few.folds)

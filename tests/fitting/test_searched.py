@@ -12,7 +12,6 @@ from sentloom.fitting.tasks import (
     MOST_CANDIDATES,
     Candidates,
     affordable_candidates,
-    evenly_cut,
     read_corpus,
 )
 from tests.small_data import build_dataset
@@ -58,14 +57,6 @@ def test_a_longer_budget_searches_more():
     """Of 600 s, 90 s are for two models on test rows, and 120 s for ten runs on validation rows."""
     assert affordable_candidates(0.01, Budget(600, None)) == Candidates(1200, 4500)
     assert affordable_candidates(0.01, Budget(60, None)) == Candidates(120, 450)
-
-
-@pytest.mark.parametrize(
-    ("most", "left"), [(16, 10), (15, 9), (12, 6), (9, 3), (8, 3), (7, 2), (2, 0), (-5, 0), (100, 10)]
-)
-def test_the_largest_of_several_corpora_are_cut_first(most, left):
-    """Of 2, 4 and 10 candidates: cut to 9, 6, 3 and 2 each, they are 15, 12, 8 and 6 together."""
-    assert evenly_cut([10, 2, 4], most) == left
 
 
 @pytest.mark.parametrize(("most", "count"), [(50_000, 1500), (1200, 1200), (3, FEWEST_LABELLED)])

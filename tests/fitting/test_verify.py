@@ -13,8 +13,10 @@ from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Run
 from sentloom.fitting.tasks import HeldOut, held_out
-from sentloom.fitting.verify import Duel, is_not_prose, refuse_not_prose, verify
+from sentloom.fitting.verify import Duel, Trial, is_not_prose, refuse_not_prose
+from sentloom.fitting.verify import verify as verify_in
 from tests.fitting import small_base
+from tests.fitting.small_job import job_in, still
 from tests.small_data import build_dataset
 
 
@@ -37,6 +39,11 @@ class ByNumber:
 
 def run(gain):
     return Run("pairs", 1, 10, 0.0, 60.0, gain, gain - 1, gain + 1, "best")
+
+
+def verify(duel, prepared, best, runs, job=None):
+    """Without a clock, if no job is given."""
+    return verify_in(duel, prepared, Trial(best, runs), job or job_in(duel.memory.scores.parent))
 
 
 @pytest.fixture
@@ -80,24 +87,21 @@ def test_a_set_that_the_user_named_decides_and_the_test_rows_are_watched(prepare
 
 
 def test_what_there_is_no_time_for_is_not_measured(prepared, tmp_path):
-    duel, asked = Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), []
-
-    def no_time(what, tasks):
-        asked.append((what, [task.name for task in tasks]))
-        return False
-
-    proof = verify(duel, prepared, run(1.0), 3, has_time=no_time)
+    duel = Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path))
+    late = job_in(tmp_path, clock=still(60.0, gone=60.0))
+    proof = verify(duel, prepared, run(1.0), 3, late)
     assert [measured.part for measured in proof.measures] == ["deciding"]
     assert proof.gate.passed
     (task,) = prepared.test[0].tasks
     against = replace(prepared, against=(replace(task, name="asked.csv"),))
     assert verify(duel, against, run(1.0), 3).threshold is not None
-    proof = verify(duel, against, run(1.0), 3, has_time=no_time)
+    proof = verify(duel, against, run(1.0), 3, late)
     assert ([measured.name for measured in proof.measures], proof.threshold) == (["asked.csv"], None)
-    assert asked[1:] == [
-        ("the score on the data's own test rows", ["faq.csv"]),
-        ("general ability", [prepared.general.name]),
-    ]
+    assert not proof.tested
+    assert late.plan.changes == (
+        "general ability is not measured",
+        "the score on the data's own test rows is not measured",
+    )
 
 
 def test_test_rows_that_are_only_watched_are_used_too(prepared, tmp_path):

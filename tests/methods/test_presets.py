@@ -16,12 +16,14 @@ CASES = [(name, preset) for name, method in METHODS.items() for preset in method
 def test_names():
     all_three = {"default", "paper", "official-code"}
     more = {
-        "contrastive": all_three | {"simcse", "gense"},
+        "contrastive": all_three | {"simcse", "simcse-large", "gense"},
+        "contrastive-bt": all_three | {"bsl"},
         "bootstrapped": all_three | {"supervised", "multilingual"},
         "cross-lingual": {"default", "paper", "large"},
         "supervised": {"default", "paper"},
         "tsdae": {"default", "paper"},
         "margin-mse": {"default", "official-code"},
+        "is-bert": {"default", "official-code"},
         **{name: {"default"} for name in ("mlm", "cosent", "angle", "distill")},
     }
     for name, method in METHODS.items():
@@ -37,6 +39,12 @@ def test_the_papers_numbers():
     assert (multilingual["learning_rate"], multilingual["batch"], multilingual["predictor_depth"]) == (5e-5, 64, 3)
     assert METHODS["contrastive"].PRESETS["official-code"]["schedule"] == "linear"  # over that of `paper`
     assert METHODS["cross-lingual"].PRESETS["large"]["queue"] == 200_000
+    simcse, large = (METHODS["contrastive"].PRESETS[name] for name in ("simcse", "simcse-large"))
+    assert simcse | {"learning_rate": 1e-5} == large
+    assert simcse["learning_rate"] == 5e-5
+    own, theirs = METHODS["bootstrapped"].PRESETS["paper"], METHODS["contrastive-bt"].PRESETS["bsl"]
+    assert own.items() <= theirs.items()  # Table 7 changes the objective only
+    assert "freeze_layers" not in theirs
 
 
 class Mine(Method):

@@ -32,6 +32,7 @@ CASES = {
     "bootstrapped": {"predictor_width": 2, "momentum": 0.9},
     "contrastive-bt": {"head_width": 16, "temperature": 0.1},
     "mlm": {},
+    "is-bert": {"filters": 4},
     "tsdae": {},
     "contrastive": {"negatives": 2, "directions": "both", "projection": 8},
     "margin-mse": {"negatives": 2},

@@ -23,7 +23,7 @@ from sentloom.engine.runner import copy_encoder
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
 from sentloom.fitting.fit import run
-from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS
+from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS, FitInput
 from sentloom.fitting.options import OPTIONS, Option, Options, read_options
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request
 from sentloom.fitting.result import FitResult, Measure
@@ -143,12 +143,24 @@ def fit(
         options = {name: value for name, value in options.items() if name not in ("shape", "columns")}
     request = make_request([file.name for file in training], output, options, labelled([*training, *deciding]))
     refuse_bad_request(request)
+    return fit_request(request, log, shown=shown, files=(*training, *deciding, *searched))
+
+
+def fit_request(
+    request: Request,
+    log: Log,
+    *,
+    shown: bool,
+    files: Sequence[InputFile] = (),
+    inputs: Sequence[FitInput] | None = None,
+) -> Fit:
+    """Do what a request asks for. `files` are rows in memory, and `inputs` what was read already; None: nothing was."""
     people = [read_answers(Path(name)) for name in request.labels]
     with building_in(request.folder), running_on(request.device, request.precision), showing(shown):
-        for file in (*training, *deciding, *searched):
+        for file in files:
             file.write()
         started = STARTED.get() or time.monotonic()
-        result, winner = run(request, log, _routes_of_recipe(request, log))
+        result, winner = run(request, log, _routes_of_recipe(request, log), inputs)
         if people:
             result = with_ticks(result, people, request.folder, request.output, force=request.force)
         result = with_true_advice(result, request.folder, _seconds_left(request, started))

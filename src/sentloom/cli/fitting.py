@@ -77,24 +77,21 @@ def fit(
     """
     show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
 
-    from sentloom.fitting.inputs import first_look  # like the next, without PyTorch, which takes seconds
+    from sentloom.fitting.inputs import read_inputs, sources_of  # like the next, without PyTorch, which takes seconds
     from sentloom.fitting.request import make_request, refuse_bad_request
 
     STARTED.set(time.monotonic())
-    options = {name: value for name, value in options.items() if _is_given(OPTIONS[name], value)}
-    request = make_request(data, output, options)
+    request = make_request(data, output, {name: value for name, value in options.items() if _is_given(name, value)})
     refuse_bad_request(request)
-    for name in request.data:
-        if line := first_look(name, request):
-            show(line)
+    inputs = None if request.recipe else read_inputs(sources_of(request), request, show)
     show("Loading PyTorch and Transformers ...")
 
-    from sentloom.api.fitting import fit as run
+    from sentloom.api.fitting import fit_request
     from sentloom.report.fit_tables import fit_summary
     from sentloom.report.formatting import caution, next_steps
 
     with resumable():
-        done = run([Path(name) for name in data], output, log=show, show_progress=True, **options)
+        done = fit_request(request, show, shown=True, inputs=inputs)
     show("", fit_summary(done.result), "")
     if done.model:
         show(
@@ -113,5 +110,6 @@ def fit(
         raise typer.Exit(NOT_BETTER)
 
 
-def _is_given(option: Option, value: Any) -> bool:
+def _is_given(name: str, value: Any) -> bool:
+    option = OPTIONS[name]
     return value != option.default if option.is_flag else value is not None and value != []

@@ -221,8 +221,9 @@ def _check_data(name: str) -> None:
 def is_model_folder(folder: Path) -> bool:
     """Whether this is a model folder. Its vocab.txt could be data too; a config.json alone does not make a model."""
     from sentloom.encoder.model_files import read_json
+    from sentloom.files import at_its_name
 
-    if (folder / "modules.json").is_file():
+    if (at_its_name(folder) / "modules.json").is_file():
         return True
     config = folder / "config.json"
     return config.is_file() and "model_type" in read_json(config)

@@ -91,8 +91,13 @@ def _digest(row: int, text: object) -> bytes:
         raise InputError(f"texts, item {row}", problem, "valid Unicode", "decode the text again or drop it") from None
 
 
-def texts_of(dataset: Dataset) -> Dataset:
-    """Return the distinct sentences of all text columns: a repeated one would be among its own negatives."""
+def texts_of(dataset: Dataset, *, repeats: bool = False) -> Dataset:
+    """Return the distinct sentences of all text columns: a repeated one would be among its own negatives.
+
+    With `repeats`, every sentence as often as it occurs.
+    """
+    if repeats:
+        return dataset.derive(scratch_table(SCHEMA, _batches(dataset, BATCH_ROWS)), "all sentences", Shape.TEXTS)
     return dataset.derive(distinct_sentences(dataset), "distinct sentences", Shape.TEXTS)
 
 

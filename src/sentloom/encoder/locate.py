@@ -62,7 +62,7 @@ def is_model(name: str | Path) -> bool:
 
 def refuse_unwritten(name: str | Path) -> None:
     """Refuse the model of a fit that wrote none: its folder MODEL.fit is there, and its report says why."""
-    model = home_expanded(name)
+    model = at_its_name(home_expanded(name))
     fit = model.parent / f"{model.name}.fit"
     if model.exists() or not model.name or not fit.is_dir():
         return

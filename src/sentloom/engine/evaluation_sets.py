@@ -1,5 +1,6 @@
 """What models are scored on while they are made, by name: a set of a suite, or a file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class EvaluationSet:
     name: str
     task: Task
     data: Dataset
+    seeded: Callable[[int], "EvaluationSet"] | None = None  # the set with another seed of its classifier
 
     @property
     def metric(self) -> str:
@@ -32,8 +34,15 @@ class EvaluationSet:
         settings = self.task.settings.recorded()
         return f"{self.task.main} of {settings}" if settings else self.task.main
 
+    @property
+    def has_seed(self) -> bool:
+        """Whether scores depend on a seed of the plan: of a model that is fine-tuned, or of a perceptron."""
+        return self.task.seed is not None or self.seeded is not None
+
     def under(self, seed: int) -> "EvaluationSet":
-        """The set under a seed of the plan, which matters if the model is fine-tuned on it."""
+        """The set under a seed of the plan."""
+        if self.seeded:
+            return self.seeded(seed)
         return self if self.task.seed is None else replace(self, task=self.task.under(seed))
 
     def score(self, encoder: Encoder) -> float:
@@ -48,19 +57,29 @@ class EvaluationSet:
         return scores[self.task.main].value
 
 
-def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hidden: int = 0) -> EvaluationSet:
+def find_evaluation_set(
+    name: str, folder: str | None, *, fast: bool = False, hidden: int = 0, seed: int | None = None
+) -> EvaluationSet:
     """Find a set by name (`sts-b/dev`, `MR`, `STS-B@pearson`) in a data folder or on the hub, or a file.
 
-    `fast` and `hidden` are for classifiers. A set that is not the published one, such as a part of it, has a note.
+    `fast` and `hidden` are for classifiers; `seed` is of one with hidden units. A set that is not the published one,
+    such as a part of it, has a note.
     """
     set_name, score = split_score(name)
-    probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
+    probe: dict[str, str | int] = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
+    if seed is not None:
+        probe["seed"] = seed
     origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
     task = find_measure(set_name, score, origin) if score else None
     if task is None:
         task = find_task(set_name, origin)
         task = replace(task, main=score) if score else task
-    return EvaluationSet(name, task, sentences_of(task))
+
+    def again(seed: int) -> EvaluationSet:
+        return find_evaluation_set(name, folder, fast=fast, hidden=hidden, seed=seed)
+
+    has_perceptron = bool(task.settings.others.get("hidden"))
+    return EvaluationSet(name, task, sentences_of(task), again if has_perceptron else None)
 
 
 def sentences_of(task: Task) -> Dataset:

@@ -19,7 +19,6 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.leaks import find_leaks, without_leaks
 from sentloom.data.in_memory import Data, Inputs, is_table
 from sentloom.data.readers import join
-from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import text_columns
 from sentloom.data.writers import are_recognised, write
 from sentloom.engine.artifacts import named_stage
@@ -28,7 +27,7 @@ from sentloom.errors import InputError
 if TYPE_CHECKING:
     from sentloom.engine.stages.stage import DataStage
 
-Opened = Callable[[str], Dataset]  # the rows that `stage:NAME` refers to
+Opened = Callable[[str], Dataset]  # the rows of a file, or those that `stage:NAME` refers to
 Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
 SLICES = 10_000  # rows are assigned to slices by the hash of their first text
 INPUTS = "inputs"  # a folder in the output folder
@@ -46,12 +45,15 @@ def clean_data(stage: "DataStage", evaluated: Sequence[Dataset], opened: Opened 
 
 def read_data(stage: "DataStage", opened: Opened | None = None) -> Dataset:
     """A stage's rows, or the share of them that it takes, as one dataset in the shape that they have."""
+    as_it_is = stage.shape is None and stage.columns is None
     parts = [
-        opened(name) if opened and named_stage(name) else open_data(name, shape=stage.shape, columns=stage.columns)
+        opened(name)
+        if opened and (named_stage(name) or as_it_is)
+        else open_data(name, shape=stage.shape, columns=stage.columns)
         for name in stage.data
     ]
     flat = len({part.shape for part in parts}) > 1 and stage.takes_texts
-    return share_of(join([texts_of(part) for part in parts] if flat else parts), stage.data_share)
+    return share_of(join([stage.flattened(part) for part in parts] if flat else parts), stage.data_share)
 
 
 def share_of(data: Dataset, share: float) -> Dataset:

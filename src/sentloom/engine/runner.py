@@ -14,6 +14,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 
+from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, chosen, device_for
@@ -82,15 +84,17 @@ def prepare(
     accelerator: Accelerator,
     log: Callable[[str], None],
     limits: Mapping[str, float] | None = None,
+    files: dict[str, Dataset] | None = None,
 ) -> "list[Runner]":
     """Find the models of all plans and read their data: a fault in the last plan shows before the first trains.
 
-    `limits` are the seconds that a training stage may take before its decay (see `training.loop.Trunk`), and any other
-    stage at all.
+    `limits` are the seconds that stages may take. A training that needs more decays early (`training.loop.Trunk`).
+    `files` are those that were opened before, for plans that read the same ones.
     """
+    files = {} if files is None else files
     refuse_missing(plans, made_in=folder)
     find_models(plans, folder)
-    runners = [Runner(plan, folder, accelerator, log, limits) for plan in plans]
+    runners = [Runner(plan, folder, accelerator, log, limits, files) for plan in plans]
     for runner in runners:
         runner.look()
     return runners
@@ -120,9 +124,10 @@ class Runner:
         accelerator: Accelerator,
         log: Callable[[str], None],
         limits: Mapping[str, float] | None = None,
+        files: dict[str, Dataset] | None = None,
     ) -> None:
         self.plan, self.folder, self.accelerator, self.log = plan, folder, accelerator, log
-        self.limits = limits or {}
+        self.limits, self.files = limits or {}, {} if files is None else files
         self.artifacts: dict[str, Artifact] = {}  # of the stages that have run, by name; those of the last seed
         # By stage and the fingerprints of its sources.
         self._read: dict[tuple[str, ...], tuple[Dataset | None, int]] = {}
@@ -184,8 +189,12 @@ class Runner:
         return self._read[known]
 
     def _open(self, source: str) -> Dataset:
-        """The rows that `stage:NAME` or `stage:NAME/PART` refers to."""
-        return self.artifacts[str(named_stage(source))].rows(named_part(source))
+        """The rows of a file, which is read once, or those that `stage:NAME` or `stage:NAME/PART` refers to."""
+        if made_by := named_stage(source):
+            return self.artifacts[made_by].rows(named_part(source))
+        if source not in self.files:
+            self.files[source] = open_data(source)
+        return self.files[source]
 
     def _check(self, stage: Stage, data: Dataset | None) -> None:
         """Check that there are batches before the first step, and log what was left out."""
@@ -226,7 +235,7 @@ class Runner:
         if self._is_encoder:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
-        tuned = any(scored.task.seed is not None for scored in self.evaluation_sets)
+        tuned = any(scored.has_seed for scored in self.evaluation_sets)
         seeded = tuned or len(once) < len(self.plan.stages)
         return [self.run_seed(seed) for seed in (self.plan.seeds if seeded else self.plan.seeds[:1])]
 
@@ -281,7 +290,7 @@ class Runner:
                 _tidy(place)
             return {**finished, "leaked": inputs.leaked}  # of today's sets
         limit = math.inf if stage.TOGETHER else context.limits.get(stage.name, math.inf)
-        with deadline(limit):
+        with deadline(limit) if limit < math.inf else nullcontext():
             facts = stage.run(inputs, place, context)
         record = {**_about(stage, inputs, key), **facts}
         if stage.TOGETHER:

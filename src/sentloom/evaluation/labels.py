@@ -84,17 +84,6 @@ def probe_task(name: str, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> 
     )
 
 
-def probe_seconds(task: Task, dimension: int) -> float:
-    """How long the probe of a `probe_task` takes for a model whose vectors are there."""
-    from sentloom.evaluation.probes.logistic import expected_seconds
-    from sentloom.evaluation.probes.protocols import PENALTIES
-
-    settings = task.settings
-    assert settings.trained is not None
-    assert settings.labels is not None
-    return expected_seconds(settings.trained, dimension, settings.labels, len(PENALTIES))
-
-
 def _refuse_one_label(rows: Rows) -> None:
     if len(set(rows["label"])) < 2:
         problem = f"the only label is {rows['label'][0]!r}"

@@ -21,11 +21,12 @@ from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.fitting.bases import Base, base_at, language_gap
-from sentloom.fitting.budget import LEAST_STEPS
 from sentloom.fitting.examples import shortened
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
-from sentloom.fitting.plan import FitPlan, mean_score
+from sentloom.fitting.lengths import LEAST_STEPS
+from sentloom.fitting.plan import FitPlan, Job
+from sentloom.fitting.planning import Standing
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import BEST, TrainedRun
 from sentloom.fitting.request import Request
@@ -74,17 +75,20 @@ class PairGeometry:
     gauges: Gauges  # over the distinct texts
 
 
-def build_result(
-    request: Request,
-    prepared: Prepared,
-    plan: FitPlan,
-    runs: Sequence[TrainedRun],
-    best: TrainedRun,
-    proof: Proof,
-    bases: Sequence[Base],
-    memory: Memory,
-) -> FitResult:
+@dataclass(frozen=True)
+class Findings:
+    """What a fit came to."""
+
+    standings: Sequence[Standing]  # of the bases
+    runs: Sequence[TrainedRun]
+    best: TrainedRun
+    proof: Proof
+
+
+def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
     """The whole result except stability, merging, languages, dimensions and the time that each part took."""
+    request, plan, memory = job.request, job.plan, job.memory
+    runs, best, proof, bases = found.runs, found.best, found.proof, [standing.base for standing in found.standings]
     reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
     after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
     written = proof.gate.passed or request.force
@@ -95,7 +99,7 @@ def build_result(
         reason=proof.gate.reason,
         base=reference.name,
         started_from=own.name,
-        bases=tuple(base_summaries(bases, reference, prepared, memory)),
+        bases=tuple(base_summaries(found.standings, reference)),
         model=str(request.output) if written else None,
         forced=written and not proof.gate.passed,
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -141,12 +145,16 @@ def _title(request: Request) -> str:
     return f"{request.output.name}, fitted to {' and '.join(Path(request.label(name)).name for name in request.data)}"
 
 
-def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, memory: Memory) -> Iterator[BaseSummary]:
+def base_summaries(standings: Sequence[Standing], reference: Base) -> Iterator[BaseSummary]:
     """Every base with its score on the validation rows, the best first."""
-    scored = [(mean_score(base, prepared, memory), base) for base in bases]
-    for score, base in sorted(scored, key=lambda both: -both[0]):
+    for standing in sorted(standings, key=lambda standing: -standing.value):
+        base, score = standing.base, standing.value
         yield BaseSummary(
-            *(base.name, base.parameters, base.encoder.dimension, score, base is reference),
+            base.name,
+            base.parameters,
+            base.encoder.dimension,
+            score,
+            base is reference,
             prompts=base.is_asymmetric,
             adapters=base.is_large,
             languages=base.languages,

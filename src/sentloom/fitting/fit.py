@@ -16,51 +16,43 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
-    plan             find the routes (routes, adapt), time them and set their lengths (budget, clock)
+    planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
     making           make the data that routes learn from
-    race             train and score every route, merge the best
-    ending, verify   test the winner (gate) as far as there is time, and find examples and a threshold (examples)
+    race             train every route (for how long: clock, lengths), score it, and merge the best
+    verify           test the winner (gate), and find examples and a threshold (examples)
     build_result     everything that the report says (result)
 
-All of them share one clock. `compare_fits` compares the results of two fits.
+`compare_fits` compares the results of two fits.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-
-from accelerate import Accelerator
 
 from sentloom.encoder.device import fast_precision
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
-from sentloom.evaluation.bench import Memory
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
-from sentloom.fitting.budget import LEAST_STEPS, measure_speed, most_expensive, round_costs
-from sentloom.fitting.build_result import build_result
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.ending import dimensions_in_time, searching_in_time, time_for_scores
+from sentloom.fitting.build_result import Findings, build_result
+from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
-from sentloom.fitting.making import Making
-from sentloom.fitting.plan import (
-    FitPlan,
-    choosing_scores,
-    new_plan,
-    plan_inputs,
-    read_plan,
-    training_budget,
-    with_lengths,
-)
-from sentloom.fitting.prepare import Prepared, prepare_inputs
-from sentloom.fitting.race import BEST, RaceContext, measure_stability, merging_effect, race, with_merged
+from sentloom.fitting.inputs import FitInput
+from sentloom.fitting.lengths import LEAST_STEPS, cost
+from sentloom.fitting.making import make_data
+from sentloom.fitting.panel import PANEL_TEXTS
+from sentloom.fitting.plan import FitPlan, Job, plan_inputs, read_plan
+from sentloom.fitting.planning import Standing, candidates_in_time, new_plan, score_bases, with_rounds
+from sentloom.fitting.prepare import Prepared, per_training, prepare_inputs
+from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merging_effect, race, with_merged
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
 from sentloom.fitting.verify import (
-    GENERAL_ABILITY,
     Duel,
-    is_tested,
+    Trial,
+    dimensions_in_time,
     language_measures,
     language_warnings,
     refuse_not_prose,
@@ -70,124 +62,133 @@ from sentloom.fitting.verify import (
 from sentloom.progress import duration
 
 
-def run(request: Request, log: Log, recipe: GivenRoutes | None = None) -> tuple[FitResult, Path]:
-    """From inputs to a result, and the folder of the best model. `given` are the routes of a recipe.
+def run(
+    request: Request, log: Log, recipe: GivenRoutes | None = None, inputs: Sequence[FitInput] | None = None
+) -> tuple[FitResult, Path]:
+    """From inputs, which may have been read, to a result and the folder of the best model.
 
-    With a budget in steps, times are reported and change nothing. With a time budget, they may shorten what follows,
+    `recipe` has the routes of a recipe.
+
+    With a budget in steps, times are reported and change nothing. With a time budget, they decide how long runs are,
     which is written to plan.json first.
     """
     clock = Clock(None if recipe else request.parsed_budget.seconds)
     request = replace(request, base=(recipe.base,), seed=recipe.seed) if recipe else request
     accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
-    prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
+    encoders = [base.encoder for base in bases]
+    budget = Budget(None, None) if recipe else request.parsed_budget
+    affordable = partial(candidates_in_time, budget, bases)
+    prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
-    memory = open_memory(request.folder / "measured")
+    job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     if not request.force:
-        refuse_not_prose([base.encoder for base in bases], prepared, memory)
+        refuse_not_prose(encoders, prepared, job.memory)
     clock.lap("reading")
-    plan = find_plan(request, prepared, bases, memory, accelerator, clock, log)
-    prepared = prepared.searching(plan.candidates)
-    reference = base_at(bases, plan.reference)
-    tasks, folds = prepared.choosing, prepared.folds
-    before = choosing_scores(reference, prepared, memory)
-    context = RaceContext(
-        plan, reference.path, request.seed, request.folder, tasks, before, memory, accelerator, clock, log, folds
-    )
-    runs = with_merged(context, race(context))
+    prepared, standings = make_plan(job, prepared, bases)
+    reference = base_at(bases, job.plan.reference)
+    before = next(standing.scores for standing in standings if standing.base is reference)
+    racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
+    runs = with_merged(racing, race(racing))
     best = next((trained for trained in runs if trained.run.verdict == BEST), None)
     if best is None:
         raise TrainingStopped("fit", "every run failed", "at least one that ends", "see the messages of the runs above")
     clock.lap("training and selection")
     log("\nVerifying on the test rows ...")
-    duel = Duel(reference.encoder, best.encoder(), memory, tuple(best.fold_encoders()))
-    speed = measure_speed(duel.after, prepared.texts) if context.timed else None
-    prepared, has_time = searching_in_time(context, prepared, speed), time_for_scores(context, speed)
+    duel = Duel(reference.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
     other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases)"
-    proof = verify(duel, prepared, best.run, len(runs), other, has_time)
-    general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
-    merging = merging_effect(runs, reference.encoder, general, memory) if general else None
-    measures = with_probes(duel, prepared.test, proof.measures, context.has_planned_time)
-    by_language = language_measures(duel, prepared) if is_tested(prepared, has_time) else ()
-    by_dimension = dimensions_in_time(context, duel, prepared.proving)
+    proof = verify(duel, prepared, Trial(best.run, len(runs), other), job)
+    merging = job.if_time(
+        "the effect of merging", lambda: merging_effect(runs, reference.encoder, prepared.general, job.memory)
+    )
+    measures = with_probes(duel, prepared.test, proof.measures, job)
+    by_language = language_measures(duel, prepared) if proof.tested else ()
+    by_dimension = dimensions_in_time(job, duel, prepared.proving)
     clock.lap("verification")
-    usable = proof.gate.passed or request.force
-    stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None
+    again = (proof.gate.passed or request.force) and prepared.label_free
+    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
+    stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
-    proof = replace(proof, measures=measures)
-    result = build_result(request, prepared, context.plan, runs, best, proof, bases, memory)
-    warnings = (*result.warnings, *language_warnings(by_language), *context.plan.warnings)
+    result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
+    warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
     clock.lap("second seed and report" if stability else "report")
     assert best.result is not None
     assert best.result.model is not None
     tested = best.result.model.relative_to(request.folder).as_posix()
-    result = replace(result, stability=stability, merging=merging, changes=context.plan.changes, tested=tested)
+    result = replace(result, stability=stability, merging=merging, changes=job.plan.changes, tested=tested)
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
 
 
-def find_plan(
-    request: Request,
-    prepared: Prepared,
-    bases: Sequence[Base],
-    memory: Memory,
-    accelerator: Accelerator,
-    clock: Clock,
-    log: Log,
-) -> FitPlan:
-    """The plan that was made before for the same inputs, or a new one; described either way."""
-    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, bases)
+def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+    """The plan that was made before for the same inputs, or a new one; described either way.
+
+    Returns the data, with as many candidates as the plan says, and how the bases stand.
+    """
+    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
     plan = read_plan(path, inputs)
     if plan:
-        log(f"\nResuming the plan in {path}")
-    else:
-        plan = new_plan(inputs, request, prepared, bases, memory, accelerator, clock, log)
-        clock.lap("planning")
-        plan.write(path)
-    if not plan.rungs:  # what the routes learn from has to be made first
-        budget = training_budget(request, prepared)
-        plan = Making(plan, request, budget, accelerator, clock, log).run()
-        clock.lap("making data")
-        plan = with_lengths(plan, budget, clock, again=prepared.label_free and request.force)
-        plan.write(path)
-    for line in plan_lines(plan, prepared, request):
-        log(line)
-    return plan
+        job.log(f"\nResuming the plan in {path}")
+        job.plan, job.clock.speed = plan, plan.speed
+        prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    standings = score_bases(bases, prepared, job)
+    if not plan:
+        job.change(new_plan(inputs, job, prepared, standings))
+        job.clock.lap("planning")
+    if not job.plan.rounds:  # what the routes learn from has to be made first
+        budget = per_training(job.request.parsed_budget, prepared.folds)
+        make_data(job, len(job.plan.routes), budget.steps)
+        job.clock.lap("making data")
+        job.change(with_rounds(job.plan, budget))
+    for line in plan_lines(job, prepared):
+        job.log(line)
+    return prepared, standings
 
 
-def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[str]:
+def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:
     """The plan in words."""
+    plan = job.plan
     for route in plan.routes:
         yield f"  try {route.name}: {route.why}"
     for skipped in plan.skipped:
         yield f"  skip {skipped.name}: {skipped.why}"
-    for number, rung in enumerate(plan.rungs[: plan.rounds], 1):
-        longest = max(sum(steps) for steps in rung.steps.values())
-        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
-        yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"
-    for part in prepared.searching(plan.candidates).test:
+    if job.clock.timed:
+        yield from (f"  {line}" for line in _time_lines(job))
+    else:
+        yield from _step_lines(plan)
+    for part in prepared.test:
         for task in part.tasks:
             if there := task.settings.of_documents:
                 searched = len(task.texts["document"])
                 sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
                 yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
-    if not request.recipe:
-        yield from (f"  {line}" for line in _budget_lines(plan, request.parsed_budget, 1 + len(prepared.folds)))
+    if not (job.request.recipe or job.clock.timed):
+        yield from (f"  {line}" for line in _budget_lines(plan, job.request.parsed_budget))
     if plan.power:
         yield f"  {power_line(plan.power)}"
 
 
-def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str]:
-    planned, few = trainings * race_cost(plan, budget), f"a stage trains for at least {LEAST_STEPS} steps"
-    if budget.seconds is not None:
-        yield f"about {duration(planned)} for these runs, {duration(plan.ending)} for merging, verification and report"
-        if planned + plan.ending > budget.seconds:
-            yield f"that is more than the budget of {duration(budget.seconds)}: {few}"
-    elif planned > (budget.steps or 0):
+def _time_lines(job: Job) -> Iterator[str]:
+    """How the time is shared."""
+    routes, clock = len(job.plan.routes), job.clock
+    yield f"{RULE}: {routes} {'routes race' if routes > 1 else 'route races'}"
+    whole = duration(max(0.0, clock.training))
+    if routes == 1:
+        yield f"it trains for {whole}"
+    else:
+        yield f"they share the first half of {whole} equally, and the best one continues with the second half"
+    yield f"{duration(clock.merging + clock.ending)} are kept for merging, verification and the report"
+
+
+def _step_lines(plan: FitPlan) -> Iterator[str]:
+    for number, planned in enumerate(plan.rounds, 1):
+        longest = max(sum(steps) for steps in planned.steps.values())
+        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
+        yield f"  round {number}: {planned.runs} {'routes' if planned.runs > 1 else 'route'}, {length}"
+
+
+def _budget_lines(plan: FitPlan, budget: Budget) -> Iterator[str]:
+    planned = plan.trainings * cost(plan.rounds, plan.extents)
+    if planned > (budget.steps or 0):
+        few = f"a stage trains for at least {LEAST_STEPS} steps"
         yield f"{planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
-
-
-def race_cost(plan: FitPlan, budget: Budget) -> float:
-    """What all rounds take if the most expensive routes continue, in steps of each training or seconds."""
-    rounds = enumerate(plan.rungs)
-    return sum(most_expensive(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)

@@ -46,7 +46,6 @@ BESIDES = tuple(dict.fromkeys((*TEXTS.besides, *PASSAGES.besides)))  # columns t
 LANGUAGE_COLUMNS = ("language", "lang")
 KIND = re.compile(r"^[a-z]+:")  # what a file is scored as: retrieval:FILE
 RECIPES = (".yaml", ".yml")  # files that are no data
-SMALL = 20_000_000  # bytes of a file that is read twice, so that something is said about it at once
 
 
 @dataclass(frozen=True)
@@ -122,24 +121,8 @@ def refuse_missing(name: str) -> None:
         find_inputs(file)  # which refuses it, unless it names several files
 
 
-def first_look(name: str, request: "Request") -> str:
-    """What a file holds, in a few words, before the seconds in which PyTorch is loaded; refuses too little at once.
-
-    A large file is read only once, later: then there is nothing to say yet.
-    """
-    refuse_missing(name)
-    if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
-        return ""
-    groups = request.group if len(request.data) == 1 else ()
-    source = InputSource(name, request.shape, one_label_each(request.columns)[0])
-    (fit_input,) = look([source], STRICT if request.strict else FITTING, groups=(*ID_COLUMNS, *groups))
-    refuse_unknown_groups(groups, [fit_input])
-    refuse_too_little(fit_input)
-    return _main_facts(fit_input)
-
-
 def read_inputs(sources: Sequence[InputSource], request: "Request", log: "Log") -> list[FitInput]:
-    """Read and describe every input; refuse those that nothing can be learned from."""
+    """Read and describe every input, without PyTorch; refuse those that nothing can be learned from."""
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
     refuse_unknown_groups(request.group, inputs)

@@ -1,142 +1,224 @@
-"""Making the data of all routes before the race: views, mined negatives and what a writer writes.
+"""What routes learn from: the rows that are there, and the data that is made before the race.
 
-What comes of it bounds how long a route trains, and a route whose data is too little or too late is skipped. Making is
-under the clock, as the race is: the share of time that a run gets, where its decay begins and which runs are dropped
-are decided here for both.
+Views, mined negatives and what a writer writes are made once. How much there is bounds how long a route trains, and a
+route with too little is skipped. With a time budget, making is over when its box closes (`Clock.box`): a writer's route
+learns from what was written until then, and a route whose views or negatives are not ready is skipped, unless there is
+no other.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from accelerate import Accelerator
+import numpy as np
 
+from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.engine.plan import Plan
-from sentloom.engine.runner import prepare
-from sentloom.engine.stages import Stage, Train
+from sentloom.engine.runner import Runner
+from sentloom.engine.stages import DataStage, Stage, Train
 from sentloom.engine.stages.synthesize import WritingStopped
-from sentloom.errors import InputError
-from sentloom.fitting.budget import LEAST_STEPS, Pace, least_cost, made_share, most_expensive, most_steps, round_costs
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.plan import FitPlan, refuse_no_route, time_left
-from sentloom.fitting.request import Budget, Log, Request
-from sentloom.fitting.routes import FEWEST_NEGATIVES, Route, batch_size
+from sentloom.errors import InputError, MissingPart, ModelError, RecipeError
+from sentloom.fitting.clock import size_of
+from sentloom.fitting.lengths import Extent, most_steps
+from sentloom.fitting.plan import Job
+from sentloom.fitting.routes import BATCH, FEWEST_NEGATIVES, Route, SkippedRoute, TrainsOn, batch_size
 from sentloom.progress import OutOfTime
-from sentloom.training.optimizers import stable_steps, total_steps
 
 FEWEST_KEPT = 25  # rows that a writer's filters kept: with fewer, a route is not worth it
+FEWEST_MINED = 256  # pairs that negatives are mined for, however little time there is
+ENCODED, SAMPLED = 2, 1_000  # times that the texts of a pair are encoded, about; pairs whose length is measured
 LATE = "the time ran out before its data was made"
 TOKEN_LIMIT = "The token limit was reached"
 NO_TOKENS = "the token limit was reached before anything was written for it"
 
-GRACE = 5.0  # seconds for up to ten steps before the decay, however late it is
-LEAST_SHARE = 0.25  # of its planned training that a run must have time for, or it is dropped
-SECONDS = Budget(1.0, None)  # of any size: with it, costs are in seconds
+
+@dataclass(frozen=True)
+class Supply:
+    """A route, and what each of its training stages learns from."""
+
+    route: Route
+    learned: tuple[TrainsOn, ...]
+
+    @property
+    def extent(self) -> Extent:
+        """How long it may train."""
+        return Extent.of(self.route, self.learned)
 
 
-@dataclass
-class Making:
-    """What making the data of all routes shares, and the plan, which it changes."""
+def supply_of(route: Route, job: Job, steps: int | None) -> Supply | SkippedRoute:
+    """The route with what it learns from; one that needs a part which is not installed is skipped.
 
-    plan: FitPlan
-    request: Request
-    budget: Budget  # of a single training
-    accelerator: Accelerator
-    clock: Clock
-    log: Log
+    Of a budget in steps, no more data is made than that many steps can use.
+    """
+    try:
+        runner = job.runner(_plan(route, job), {}, job.log)
+    except (MissingPart, ModelError, RecipeError) as error:
+        return SkippedRoute(route.name, f"{error.problem}; {error.fix}" if error.fix else error.problem)
+    supply = Supply(route, route.trains_on or tuple(_learned(train, route, runner) for train in route.training))
+    for stage in route.stages:
+        if isinstance(stage, DataStage) and stage.PRODUCES == "dataset" and not stage.references():
+            there = most = _rows(stage, runner)
+            if steps is not None:
+                most = steps * BATCH
+            elif job.clock.timed and stage.method == "mine":
+                most = _minable(runner.rows(stage)[0], job)
+            supply = _from_fewer(supply, stage, min(there, most), there)
+    return supply
 
-    def run(self) -> FitPlan:
-        """Make the data of all routes: what comes of it bounds their length, and a route with too little is skipped."""
-        for route in self.plan.routes:
-            if route.makers and route.name not in self.plan.made:
-                self._make(route)
-        refuse_no_route(self.plan.routes, self.plan.skipped)
-        return self.plan
 
-    def _make(self, route: Route) -> None:
-        rows = self._rows_or_reason(route)
+def _plan(route: Route, job: Job) -> Plan:
+    return route.plan((), job.plan.reference or job.request.base_paths[0], job.request.seed)
+
+
+def _rows(stage: Stage, runner: Runner) -> int:
+    """How many rows a stage reads."""
+    data, _ = runner.rows(stage)
+    asked = getattr(stage.options, "rows", None)
+    return min(asked or len(data or ()), len(data or ()))
+
+
+def _learned(train: Train, route: Route, runner: Runner) -> TrainsOn:
+    """What a training stage learns from, where its route does not say."""
+    sources = [stage for stage in route.stages if stage.name in train.references() and stage.PRODUCES == "dataset"]
+    if sources:  # each row that they read counts as a pair
+        return TrainsOn(Shape.PAIRS, sum(_rows(source, runner) for source in sources if not source.references()))
+    data, _ = runner.rows(train)
+    assert data is not None, "a training stage reads rows"
+    return TrainsOn(data.shape, len(data))
+
+
+def _minable(pairs: Dataset | None, job: Job) -> int:
+    """The pairs that there is time to mine negatives for, at the speed at which the base was scored."""
+    assert pairs is not None, "negatives are mined for pairs"
+    sample = pairs.select(np.arange(len(pairs)) < SAMPLED)
+    size = ENCODED * size_of(text for _, _, text in sample.sentences()) / len(sample)
+    seconds = job.clock.box(max(1, len(job.plan.routes)), job.plan.trainings)
+    return max(FEWEST_MINED, int(seconds / (size * max(job.clock.speed, 1e-9))))
+
+
+def _from_fewer(supply: Supply, maker: DataStage, rows: int, of: int) -> Supply:
+    """The route if a stage makes data from this many rows: the first of them, or a share."""
+    if "rows" in type(maker.options).model_fields:
+        made: Stage = maker.model_copy(update={"options": maker.options.model_copy(update={"rows": rows})})
+    else:
+        made = maker.model_copy(update={"data_share": round(rows / of, 4)})
+    behind = _behind(supply.route, maker)
+    stages = tuple(made if stage is maker else stage for stage in supply.route.stages)
+    learned = tuple(
+        replace(trains_on, rows=min(rows, trains_on.rows)) if train.name in behind else trains_on
+        for train, trains_on in zip(supply.route.training, supply.learned, strict=True)
+    )
+    return Supply(replace(supply.route, stages=stages), learned)
+
+
+def _behind(route: Route, maker: Stage) -> set[str]:
+    """The names of a stage and of all that take what it makes, or what is made of that."""
+    names = {maker.name}
+    for stage in route.stages:
+        names |= {stage.name} if names & {*stage.references()} else set()
+    return names
+
+
+# --- making it ---
+
+
+def make_data(job: Job, routes: int, steps: int | None) -> None:
+    """Make the data of the routes of the plan, of which at most `routes` race: how much there is bounds their length.
+
+    A route with too little is skipped, and the next one takes its place.
+    """
+    while waiting := [route for route in job.plan.routes if route.name not in job.plan.made]:
+        route, *_ = waiting
+        skipped = _supplied(route, job, steps) or _made(route, job, routes)
+        if skipped:
+            job.log(f"{route.name} is skipped: {skipped.why}")
+            job.change(job.plan.without(skipped))
+
+
+def _supplied(route: Route, job: Job, steps: int | None) -> SkippedRoute | None:
+    """Look at what a route learns from, unless that was done; or why it is skipped."""
+    if route.name in job.plan.extents:
+        return None
+    supply = supply_of(route, job, steps)
+    if isinstance(supply, SkippedRoute):
+        return supply
+    extents = {**job.plan.extents, route.name: supply.extent}
+    job.change(replace(job.plan.with_route(supply.route), extents=extents))
+    return None
+
+
+def _made(route: Route, job: Job, routes: int) -> SkippedRoute | None:
+    """Make the data of a route; or why it is skipped."""
+    route = job.plan.route(route.name)
+    if route.makers:
+        rows = _rows_or_reason(route, job, routes)
         if isinstance(rows, str):
-            self.log(f"{route.name} is skipped: {rows}")
-            self._change(self.plan.without(route.name, rows, for_time=rows == LATE))
-            return
-        route = self.plan.route(route.name)  # which may write less now
-        pace = bounded(self.plan.paces[route.name], route, rows, self.plan.trainings)
-        plan = replace(self.plan, paces={**self.plan.paces, route.name: pace}, made=(*self.plan.made, route.name))
-        self._change(plan.with_route(_fitting(route, rows)))
+            return SkippedRoute(route.name, rows, for_time=rows == LATE)
+        route = job.plan.route(route.name)  # which may write less now
+        extent = _bounded(job.plan.extents[route.name], route, rows)
+        job.plan = replace(job.plan, extents={**job.plan.extents, route.name: extent})
+        route = route.with_training(_with_smaller_batch(train, rows) for train in _learning(route))
+    job.change(replace(job.plan.with_route(route), made=(*job.plan.made, route.name)))
+    return None
 
-    def _rows_or_reason(self, route: Route) -> int | str:
-        """How many rows a route can learn from, or why it is skipped."""
-        alone = len(self.plan.routes) == 1
-        limit = time_to_make(self.plan, route.name, self.budget, self.clock)
-        if limit < LEAST_SHARE * self.plan.paces[route.name].made and not alone:
-            return LATE
-        self.log(f"{_doing(route)} for {route.name} ...")
-        while True:
-            try:
-                return self._made(route, limit)
-            except WritingStopped as early:
-                if not early.rows:
-                    return NO_TOKENS
-                route = self._stopped(route, early)
-            except OutOfTime:
-                if not alone:
-                    return LATE
-                limit = math.inf
 
-    def _made(self, route: Route, limit: float) -> int | str:
-        """Run the stages that make its data; their artifacts are reused when the route runs."""
-        *_, last = route.makers
-        plan = Plan("making", route.base or self.request.base_paths[0], route.makers, seeds=(self.request.seed,))
-        several = self.accelerator.num_processes > 1  # of which one makes the data, and the others wait for it
-        limits = {} if several else {stage.name: limit for stage in route.makers}
+def _rows_or_reason(route: Route, job: Job, routes: int) -> int | str:
+    """How many rows a route can learn from, or why it is skipped."""
+    job.log(f"{_doing(route)} for {route.name} ...")
+    limit = job.clock.box(routes, job.plan.trainings)
+    while True:
         try:
-            (runner,) = prepare([plan], self.request.folder, self.accelerator, self.log, limits)
-            runner.run()
-            made = runner.artifacts[last.name].rows("")
-        except InputError as error:  # none at all
-            return error.problem
-        if any(map(writes, route.makers)):
-            few = f"the filters kept {len(made):,} rows of what was written, and it needs {FEWEST_KEPT}"
-            return len(made) if len(made) >= FEWEST_KEPT else few
-        if last.method == "mine":
-            mined = sum(map(bool, made.column("negatives").to_pylist()))
-            few = f"hard negatives were found for {mined:,} pairs, and it needs {FEWEST_NEGATIVES}"
-            return len(made) if mined >= FEWEST_NEGATIVES else few
-        return len(made)
+            return _rows_made(route, job, limit)
+        except WritingStopped as early:
+            if not early.rows:
+                return NO_TOKENS
+            route = _stopped(route, early, job)
+        except OutOfTime:
+            if len(job.plan.routes) > 1 or job.plan.spare:
+                return LATE
+            limit = math.inf
 
-    def _stopped(self, route: Route, early: WritingStopped) -> Route:
-        """The route that writes no more than there is; in the plan, with a line for the report, before it is used."""
-        route = replace(route, stages=tuple(at_most(stage, {early.stage: early.rows}) for stage in route.stages))
-        line, plan = writing_line(route.name, early), self.plan
-        if not early.late:
-            plan = plan.warned(f"{TOKEN_LIMIT}: {line}.", self.log)
-        elif early.rows < early.wanted:  # otherwise only the filters were late
-            plan = plan.changed(line)
-            self.log(f"Out of time: {line}")
-        self._change(plan.with_route(route))
-        return route
 
-    def _change(self, plan: FitPlan) -> None:
-        self.plan = plan
-        plan.write(self.request.folder / "plan.json")
+def _rows_made(route: Route, job: Job, limit: float) -> int | str:
+    """Run the stages that make its data; their artifacts are reused when the route runs."""
+    *_, last = route.makers
+    plan = replace(_plan(route, job), name="making", stages=route.makers)
+    several = job.accelerator.num_processes > 1  # of which one makes the data, and the others wait for it
+    limits = {} if several else {stage.name: limit for stage in route.makers}
+    try:
+        runner = job.runner(plan, limits, job.log)
+        runner.run()
+        made = runner.artifacts[last.name].rows("")
+    except (InputError, MissingPart, ModelError) as error:  # none at all
+        return error.problem
+    if any(map(writes, route.makers)):
+        few = f"the filters kept {len(made):,} rows of what was written, and it needs {FEWEST_KEPT}"
+        return len(made) if len(made) >= FEWEST_KEPT else few
+    if last.method == "mine":
+        mined = sum(map(bool, made.column("negatives").to_pylist()))
+        few = f"hard negatives were found for {mined:,} pairs, and it needs {FEWEST_NEGATIVES}"
+        return len(made) if mined >= FEWEST_NEGATIVES else few
+    return len(made)
+
+
+def _stopped(route: Route, early: WritingStopped, job: Job) -> Route:
+    """The route that writes no more than there is; in the plan, with a line for the report, before it is used."""
+    route = replace(route, stages=tuple(at_most(stage, {early.stage: early.rows}) for stage in route.stages))
+    job.plan = job.plan.with_route(route)
+    line = writing_line(route.name, early)
+    if not early.late:
+        job.warn(f"{TOKEN_LIMIT}: {line}.")
+    elif early.rows < early.wanted:  # otherwise only the filters were late
+        job.give_up(line)
+    else:
+        job.change(job.plan)
+    return route
 
 
 def writing_line(route: str, early: WritingStopped) -> str:
     """How far writing came."""
     return f"{route} writes for {early.rows:,} texts instead of {early.wanted:,}"
-
-
-def time_to_make(plan: FitPlan, name: str, budget: Budget, clock: Clock) -> float:
-    """Seconds that making the data of a route may take: its share of the budget, if the others can still run then.
-
-    A forecast that fits into the time left is always granted.
-    """
-    left = time_left(plan.ending, budget, clock, plan.trainings).seconds
-    if budget.seconds is None or left is None:
-        return math.inf
-    made, spare = plan.paces[name].made, left - least_cost(plan.paces, SECONDS)
-    return min(max(made, made_share(len(plan.routes)) * budget.seconds), made + spare)
 
 
 def _doing(route: Route) -> str:
@@ -145,95 +227,24 @@ def _doing(route: Route) -> str:
     return "Mining" if route.makers[-1].method == "mine" else "Making views"
 
 
-def _fitting(route: Route, rows: int) -> Route:
-    """The route with smaller batches where what is learned from is little."""
-    learning = (stage for stage in route.training if _learns_from_made(stage, route))
-    return route.with_training(_with_smaller_batch(stage, rows) for stage in learning)
-
-
-def bounded(pace: Pace, route: Route, rows: int, trainings: int) -> Pace:
-    """The pace of a route whose data is there, except that of folds: no more steps than the rows are good for."""
+def _bounded(extent: Extent, route: Route, rows: int) -> Extent:
+    """No more steps than the rows that were made are good for."""
     most = [
-        most_steps(_with_smaller_batch(stage, rows), Shape.TRIPLETS, rows) if _learns_from_made(stage, route) else known
-        for stage, known in zip(route.training, pace.most, strict=True)
+        most_steps(_with_smaller_batch(train, rows), Shape.TRIPLETS, rows) if train in _learning(route) else known
+        for train, known in zip(route.training, extent.most, strict=True)
     ]
-    paid = pace.made if trainings == 1 else 0.0
-    return replace(pace, once=pace.once - paid, made=pace.made - paid, most=tuple(most))
+    return replace(extent, most=tuple(most))
+
+
+def _learning(route: Route) -> list[Train]:
+    """The stages that learn from what a model made; views do not count, as they are as many as their texts."""
+    made = {maker.name for maker in route.makers if maker.MODEL_KIND}
+    return [train for train in route.training if {*train.references()} & made]
 
 
 def _with_smaller_batch(stage: Train, rows: int) -> Train:
     batch = min(stage.settings.batch, batch_size(rows))
     return stage.model_copy(update={"settings": stage.settings.model_copy(update={"batch": batch})})
-
-
-def _learns_from_made(stage: Train, route: Route) -> bool:
-    """Whether a stage learns from what a model made; views do not count, as they are as many as their texts."""
-    return bool({*stage.references()} & {maker.name for maker in route.makers if maker.MODEL_KIND})
-
-
-def seconds_of(plan: FitPlan, number: int) -> dict[str, float]:
-    """What the run of each route in one round (from 0) is expected to take."""
-    return round_costs(plan.rungs, number, plan.paces, SECONDS)
-
-
-def time_share(plan: FitPlan, number: int, names: Sequence[str], left: float) -> float:
-    """The share of the seconds left that the first of these runs of a round (from 0) may take, by expected cost."""
-    costs = {name: cost for name, cost in seconds_of(plan, number).items() if name in names}
-    later = [
-        most_expensive({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
-        for at, rung in enumerate(plan.rungs)
-        if at > number
-    ]
-    whole = sum(costs.values()) + sum(later)
-    return left * costs[names[0]] / whole if whole else left
-
-
-def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
-    """Whether a run has time for so little that it is dropped."""
-    return name in plan.paces and _quotient(plan, name, number, share) < LEAST_SHARE
-
-
-def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained.
-
-    What has to be computed before the first step is counted with the first stage.
-    """
-    if name not in plan.paces:
-        return {}
-    pace, steps = plan.paces[name], plan.rungs[number].steps[name]
-    times = max(0.0, _quotient(plan, name, number, share))
-    fresh = pace.fresh(steps, _before(plan, name, number))
-    seconds_by_stage: dict[str, float] = {}
-    for stage, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
-        stable = new - (total - stable_steps(total, stage.settings.decay))
-        before = pace.once - pace.made if not (number or seconds_by_stage) else 0.0
-        seconds_by_stage[stage.name] = before + max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
-    return seconds_by_stage
-
-
-def fold_limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """The limits of a run without a fold, which also writes: at least half of the time for the rest is left for it."""
-    rest = seconds_of(plan, number).get(name, 0.0) - plan.paces[name].made if name in plan.paces else 0.0
-    writing = {stage.name: share - rest / 2 for stage in plan.route(name).makers if writes(stage)}
-    return {**writing, **(limits(plan, name, number, share) if math.isfinite(share) else {})}
-
-
-def _quotient(plan: FitPlan, name: str, number: int, share: float) -> float:
-    """How many times its expected training a run has time for."""
-    pace = plan.paces[name]
-    besides = pace.per_run + (0.0 if number else pace.once)
-    training = sum(pace.training(plan.rungs[number].steps[name], _before(plan, name, number)))
-    return (share - besides) / max(training, 1e-9)
-
-
-def _before(plan: FitPlan, name: str, number: int) -> tuple[int, ...]:
-    return plan.rungs[number - 1].steps.get(name, ()) if number else ()
-
-
-def fold_key(plan: Plan, number: int) -> str:
-    """The name of a training without a fold, which a merged model of it has as well."""
-    trained = (f"{stage.name} {stage.settings.steps}" for stage in plan.stages if stage.settings)
-    return f"{plan.base}, {', '.join(trained)}, fold {number}"
 
 
 def writes(stage: Stage) -> bool:
@@ -248,26 +259,3 @@ def at_most(stage: Stage, lengths: Mapping[str, int]) -> Stage:
     if stage.settings is not None:
         return stage.model_copy(update={"settings": stage.settings.model_copy(update={"steps": lengths[stage.name]})})
     return stage.model_copy(update={"options": stage.options.model_copy(update={"rows": lengths[stage.name]})})
-
-
-def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
-    """The plan if the decay of a stage begins at the step at which it was out of time."""
-    steps = tuple(
-        total_steps(late.step, stage.settings.decay) if stage.name == late.stage else known
-        for stage, known in zip(plan.route(name).training, plan.rungs[number].steps[name], strict=True)
-    )
-    return _with_rung(plan, number, {**plan.rungs[number].steps, name: steps})
-
-
-def without_run(plan: FitPlan, number: int, name: str) -> FitPlan:
-    """The plan without a route from one round on; from the first on, it is skipped."""
-    if number == 0:
-        plan = plan.without(name, "the time ran out before it could be trained", for_time=True)
-    for at in range(number, len(plan.rungs)):
-        plan = _with_rung(plan, at, {route: steps for route, steps in plan.rungs[at].steps.items() if route != name})
-    return plan
-
-
-def _with_rung(plan: FitPlan, number: int, steps: Mapping[str, tuple[int, ...]]) -> FitPlan:
-    changed = [replace(rung, steps=steps) if at == number else rung for at, rung in enumerate(plan.rungs)]
-    return replace(plan, rungs=tuple(changed))

@@ -143,8 +143,8 @@ class Prepared:
     @property
     def texts(self) -> list[str]:
         """What is encoded for every model: all candidates, or the held-out texts where nothing is searched."""
-        held_out = (text for part in (*self.validation, *self.test) for _, _, text in part.data.sentences())
-        return self.candidates or list(dict.fromkeys(held_out))
+        sides = (side for split in self.splits for side in (split.validation, split.test))
+        return self.candidates or list(dict.fromkeys(text for side in sides for _, _, text in side.sentences()))
 
     def searching(self, candidates: Candidates) -> "Prepared":
         """The same data, with tasks that search at most this number of candidates."""
@@ -156,9 +156,19 @@ class Prepared:
         return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
 
 
-def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe: GivenRoutes | None = None) -> Prepared:
-    """Read, split, write the training rows, and build the tasks."""
-    inputs = read_inputs(recipe.sources if recipe else sources_of(request), request, log)
+def prepare_inputs(
+    request: Request,
+    bases: Sequence[Encoder],
+    log: Log,
+    recipe: GivenRoutes | None = None,
+    inputs: Sequence[FitInput] | None = None,
+    affordable: Callable[[Sequence[str]], Candidates] = lambda texts: Candidates(),
+) -> Prepared:
+    """Divide the rows of the inputs, which are read unless they have been, write those that train, and build the tasks.
+
+    `affordable` says how many of some texts there is time to search.
+    """
+    inputs = inputs or read_inputs(recipe.sources if recipe else sources_of(request), request, log)
     more = read_corpus(request)
     against, general = read_against(request, more, log), read_general(request)
     for line in shared_sentences(inputs, [*against, general]):
@@ -189,7 +199,7 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
         log(cluster_notes[-1])
     parts = tuple(inputs), tuple(splits), tuple(rows), training_sets
     prepared = Prepared(*parts, (), (), against, general, recipe, more, cluster_notes, folds, cuts, row_counts)
-    return prepared.searching(Candidates())
+    return prepared.searching(affordable(prepared.texts))
 
 
 def count_rows(fit_input: FitInput, split: Split, rows: Dataset) -> RowCounts:

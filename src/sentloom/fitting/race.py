@@ -1,23 +1,20 @@
-"""The race: round by round every route is trained and scored on the validation rows; the better half continues.
+"""The race: round by round every route is trained and scored on the validation rows; the better ones continue.
 
 After the last round the winner is merged with its base, and with the best run of another route. The gate tests the best
 of all runs. Without labels, its route is trained once more with another seed, to see whether the two models agree on
 the neighbours of texts.
 
-With a time budget the clock is asked before every run and during training. A run gets its share of the time that is
-left, of which each of its trainings gets an equal part if it is cross-validated. If one is too slow, its decay begins
-early; if the share is far too small, the run is dropped. Both are written to plan.json first (`RaceContext.change`), so
-that a resumed fit does the same.
+With a time budget every run has its share of the time that is left (`clock`), of which each of its trainings gets an
+equal part if it is cross-validated. A training whose time is over begins to decay; the length that it will have is
+written to the plan, and it continues with that.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import shared_encoder
@@ -25,7 +22,7 @@ from sentloom.encoder.reshaping import unlike
 from sentloom.engine.artifacts import PREFIX
 from sentloom.engine.building import stage
 from sentloom.engine.plan import Plan, file_names, to_yaml
-from sentloom.engine.runner import PlanResult, prepare
+from sentloom.engine.runner import PlanResult
 from sentloom.engine.stages import Stage
 from sentloom.engine.stages.stage import BASE
 from sentloom.engine.stages.synthesize import WritingStopped
@@ -36,24 +33,11 @@ from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.significance import average_interval, compare_averages
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file, remove
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.making import (
-    NO_TOKENS,
-    TOKEN_LIMIT,
-    at_most,
-    fold_key,
-    fold_limits,
-    is_hopeless,
-    limits,
-    seconds_of,
-    shortened,
-    time_share,
-    without_run,
-    writing_line,
-)
-from sentloom.fitting.panel import PANEL_TEXTS
-from sentloom.fitting.plan import REPORTING, FitPlan
-from sentloom.fitting.prepare import Fold, Prepared, fold_scores
+from sentloom.fitting.clock import stage_seconds
+from sentloom.fitting.lengths import Round
+from sentloom.fitting.making import NO_TOKENS, TOKEN_LIMIT, at_most, writes, writing_line
+from sentloom.fitting.plan import Job
+from sentloom.fitting.prepare import Fold, fold_scores
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Merging, Run, Stability
 from sentloom.progress import OutOfTime, duration
@@ -72,6 +56,7 @@ OTHER_SHARES = (0.5, 0.25)  # of the best run of another route
 KEPT_GAIN = 0.9  # of the winner's: in a tie, a merged model must keep this much of the gain
 ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
 
+LOG_EVERY = 5  # steps, of a run that the clock ends
 K = 10  # neighbours of a text that are compared between two seeds
 
 
@@ -85,6 +70,11 @@ class TrainedRun:
     folds: tuple[PlanResult, ...] = ()  # the same plan trained without each fold
     scores: tuple[Score, ...] = ()  # on the validation rows
     route: str = ""  # what it was trained by, if its run has another name: a merged model
+
+    @property
+    def steps(self) -> tuple[int | None, ...]:
+        """The length of each of its training stages."""
+        return tuple(train.settings.steps for train in self.plan.training)
 
     @property
     def value(self) -> float:
@@ -101,94 +91,61 @@ class TrainedRun:
         return [shared_encoder(str(fold.model)) for fold in self.folds]
 
 
-@dataclass
-class RaceContext:
-    """What all runs share, and the plan, which the clock may change."""
+@dataclass(frozen=True)
+class Training:
+    """One training of a run, as it was."""
 
-    plan: FitPlan
-    base: str
+    plan: Plan
+    result: PlanResult
+    earlier: float = 0.0  # seconds before it was known how long it would be
+
+    @property
+    def seconds(self) -> float:
+        """All that it took."""
+        return self.earlier + self.result.seconds
+
+
+@dataclass
+class Race:
+    """What all runs share."""
+
+    job: Job
+    base: str  # that plans start from
     seed: int
-    folder: Path
     tasks: Sequence[Task]  # of the validation rows
     before: Sequence[Score]  # of the base on them, or on the folds
-    memory: Memory
-    accelerator: Accelerator
-    clock: Clock
     log: Log
     folds: tuple[Fold, ...] = ()  # to choose on if there are no validation rows
-    spent: float = 0.0  # seconds that the runs so far took
-    expected: float = 0.0  # seconds that they were expected to take
-
-    def train(self, plan: Plan, limits: Mapping[str, float] | None = None) -> PlanResult:
-        """Run a plan, or reuse what was done before."""
-        (runner,) = prepare([plan], self.folder, self.accelerator, self.log, limits)
-        (result,) = runner.run()
-        return result
-
-    def change(self, plan: FitPlan, lost: str = "") -> None:
-        """Change the plan, on disk before it takes effect; `lost` says what there is no time for."""
-        self.plan = plan.changed(lost) if lost else plan
-        self.plan.write(self.folder / "plan.json")
-        if lost:
-            self.log(f"Out of time: {lost}")
 
     @property
-    def timed(self) -> bool:
-        """Whether a clock may change the plan."""
-        return self.clock.seconds is not None
-
-    @property
-    def slower(self) -> float:
-        """How many times longer than expected the runs so far took."""
-        return max(1.0, self.spent / self.expected) if self.expected else 1.0
-
-    @property
-    def left(self) -> float:
-        """Seconds for each training that is left. If the runs so far were slower than expected, the end will be too."""
-        return (self.clock.left - self.plan.ending * self.slower) / self.plan.trainings
-
-    @property
-    def left_at_end(self) -> float:
-        """Seconds that are left before the report."""
-        return self.clock.left - REPORTING * self.slower
-
-    def has_time(self, what: str, seconds: float) -> bool:
-        """Whether there is time to measure what decides nothing; asked once, just before, and written down."""
-        if not self.timed:
-            return True
-        if what not in self.plan.measured:
-            enough = self.left_at_end >= seconds
-            plan = replace(self.plan, measured={**self.plan.measured, what: enough})
-            self.change(plan, "" if enough else f"{what} is not measured")
-        return self.plan.measured[what]
-
-    def has_planned_time(self, what: str, seconds: float) -> bool:
-        """The same if the seconds were planned, and not measured now: the machine may have become slower since."""
-        return self.has_time(what, seconds * self.slower)
+    def trainings(self) -> int:
+        """How often a run trains: on all rows, and without each fold."""
+        return 1 + len(self.folds)
 
 
-def race(context: RaceContext) -> list[TrainedRun]:
+def race(race: Race) -> list[TrainedRun]:
     """All runs in order. The best of them all wins: a short run may be better than a long one."""
-    field = [route.name for route in context.plan.routes]
+    plan, field = race.job.plan, [route.name for route in race.job.plan.routes]
     runs: list[TrainedRun] = []
-    done: set[tuple[str, tuple[int, ...]]] = set()
-    for number in range(1, len(context.plan.rungs) + 1):
-        rung = context.plan.rungs[number - 1]
-        lengths = {(name, rung.steps[name]) for name in field if name in rung.steps}
-        if not lengths or lengths <= done:  # there is no time for longer runs, or not enough data
+    for number, planned in enumerate(plan.rounds, 1):
+        if number > 1 and not _can_be_longer(field, planned, runs):
             break
-        done |= lengths
-        context.log(f"\nRound {number} of {context.plan.rounds}: {'; '.join(field)}")
-        attempts = (_next_run(context, number, field[at:], not runs and not at) for at in range(len(field)))
-        in_round = [trained for trained in attempts if trained]
+        race.log(f"\nRound {number} of {len(plan.rounds)}: {'; '.join(field)}")
+        in_round = [_run(race, name, number, len(field) - at) for at, name in enumerate(field)]
         ranked = sorted(in_round, key=lambda trained: -trained.value)
-        going = {trained.run.route for trained in ranked[: rung.keep] if trained.result}
-        out = "dropped" if rung.keep else "finished"
+        going = {trained.run.route for trained in ranked[: planned.keep] if trained.result}
+        out = "dropped" if planned.keep else "finished"
         runs += [_with_verdict(trained, "advanced" if trained.run.route in going else out) for trained in in_round]
         field = [trained.run.route for trained in ranked if trained.run.route in going]
-    remove(context.folder / TRUNKS)
+    remove(race.job.request.folder / TRUNKS)
     best = best_run(runs)
     return [_with_verdict(trained, BEST if trained is best else _at_end(trained, runs)) for trained in runs]
+
+
+def _can_be_longer(field: Sequence[str], planned: Round, runs: Sequence[TrainedRun]) -> bool:
+    """Whether a round has a run that was not there before: there may not be enough steps, or rows, for a longer one."""
+    done = {(trained.run.route, trained.steps) for trained in runs}
+    return any((name, planned.steps[name]) not in done for name in field)
 
 
 def _at_end(trained: TrainedRun, runs: Sequence[TrainedRun]) -> str:
@@ -203,126 +160,124 @@ def best_run(runs: Sequence[TrainedRun]) -> TrainedRun | None:
     return max(done, key=lambda trained: (trained.value, -trained.run.steps), default=None)
 
 
-def _next_run(context: RaceContext, number: int, names: Sequence[str], needed: bool) -> TrainedRun | None:
-    """Run the first of the named routes in a round; None if there is no time for it. If `needed`, it always runs."""
-    name, plan = names[0], context.plan
-    if name not in plan.rungs[number - 1].steps:
-        return None  # dropped before
-    if not context.timed:
-        return _run(context, name, number, plan.rungs[number - 1].steps[name])
-    share = time_share(plan, number - 1, names, context.left)
-    if (name, number) not in plan.kept:
-        if not needed and is_hopeless(plan, name, number - 1, share):
-            context.change(without_run(plan, number - 1, name), f"{name} does not run in round {number}")
-            return None
-        context.change(replace(plan, kept=(*plan.kept, (name, number))))
-    before = context.clock.left
-    trained = _run_within(context, name, number, share)
-    context.spent += (before - context.clock.left) / plan.trainings
-    context.expected += seconds_of(context.plan, number - 1).get(name, 0.0)
-    return trained
-
-
-def _run_within(context: RaceContext, name: str, number: int, share: float) -> TrainedRun:
-    """Run a route; a stage that runs out of time before its decay gets a shorter length and continues with it."""
-    within, earlier, until = limits(context.plan, name, number - 1, share), 0.0, _end(context, share)
-    while True:
-        steps, began = context.plan.rungs[number - 1].steps[name], context.clock.now()
-        try:
-            return _run(context, name, number, steps, within, earlier, until)
-        except OutOfTime as late:
-            earlier += context.clock.now() - began
-            shorter = shortened(context.plan, number - 1, name, late)
-            now = sum(shorter.rungs[number - 1].steps[name])
-            context.change(shorter, f"{name} trains for {now:,} steps in round {number} instead of {sum(steps):,}")
-            within = {stage: limit for stage, limit in within.items() if stage != late.stage}
-
-
-def _end(context: RaceContext, share: float) -> float:
-    """When a run has to end, by the clock, if each of its trainings may take `share` seconds."""
-    return context.clock.now() + share * context.plan.trainings if context.timed else math.inf
-
-
 def _with_verdict(trained: TrainedRun, verdict: str) -> TrainedRun:
     return trained if trained.result is None else replace(trained, run=replace(trained.run, verdict=verdict))
 
 
-def _run(
-    context: RaceContext,
-    name: str,
-    rung: int,
-    steps: tuple[int, ...],
-    limits: Mapping[str, float] | None = None,
-    earlier: float = 0.0,
-    until: float = math.inf,
-) -> TrainedRun:
-    """Train and score a route; `earlier` are the seconds of its attempt that was out of time, which it continues."""
-    plan = context.plan.route(name).plan(steps, context.base, context.seed)
-    return run_plan(context, Run(name, rung, sum(steps), earlier, None, None, None, None, ""), plan, limits, until)
+def _run(race: Race, name: str, number: int, waiting: int) -> TrainedRun:
+    """Train and score a route in one round (from 1), while `waiting` runs of the round, with this one, are to come."""
+    job, rounds = race.job, race.job.plan.rounds
+    later = len(rounds[0].steps) if number < len(rounds) else 0  # the last run gets as much as all before it
+    end = job.clock.now() + job.clock.share(waiting, later + job.plan.again)
+    return _train_route(race, name, number, end)
 
 
-def run_plan(
-    context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None, until: float = math.inf
-) -> TrainedRun:
-    """Run a plan and score what comes out; a plan that fails is a run that failed."""
-    run = replace(run, stages=tuple(map(stage_summary, plan.stages)))
-    names = file_names([*(route.name for route in context.plan.routes), run.route])
-    with new_file(context.folder / "recipes" / f"{names[run.route]}-{run.rung}-seed-{context.seed}.yaml") as part:
-        part.write_text(to_yaml(plan), "utf-8")
+def _train_route(race: Race, name: str, number: int, end: float) -> TrainedRun:
+    steps = race.job.plan.rounds[number - 1].steps[name]
+    plan = race.job.plan.route(name).plan(steps, race.base, race.seed)
+    return run_plan(race, Run(name, number, sum(steps)), _with_many_lines(plan) if end < math.inf else plan, end)
+
+
+def _with_many_lines(plan: Plan) -> Plan:
+    """A plan whose journals have many lines: how long it will be is not known yet."""
+    train = [
+        stage.model_copy(update={"settings": stage.settings.model_copy(update={"log_every": LOG_EVERY})})
+        if stage.settings
+        else stage
+        for stage in plan.stages
+    ]
+    return replace(plan, stages=tuple(train))
+
+
+def run_plan(race: Race, run: Run, plan: Plan, end: float = math.inf) -> TrainedRun:
+    """Run a plan and score what comes out, until `end` by the clock; a plan that fails is a run that failed."""
+    end -= race.job.clock.scoring(race.job.clock.size_of_run)
     try:
-        result = context.train(plan, limits)
-        folds = tuple(_train_folds(context, run, plan, until))
+        whole = _train(race, run, plan, 0, end)
+        folds = [_train(race, run, whole.plan, number, end) for number in range(1, race.trainings)]
     except (InputError, MissingPart, ModelError, TrainingStopped) as error:  # the other routes may not need this
-        context.log(f"{run.route} failed: {error}")
+        race.log(f"{run.route} failed: {error}")
         return TrainedRun(replace(run, verdict=f"failed: {error.problem}"), plan, None)
-    return _scored(TrainedRun(run, plan, result, folds), result, context)
+    seconds = sum(training.seconds for training in (whole, *folds))
+    run = replace(run, seconds=seconds, stages=tuple(map(stage_summary, whole.plan.stages)))
+    _write_recipe(race, run, whole.plan)
+    return _scored(TrainedRun(run, whole.plan, whole.result, tuple(fold.result for fold in folds)), race)
 
 
-def _train_folds(context: RaceContext, run: Run, plan: Plan, until: float) -> Iterator[PlanResult]:
-    """Train a plan without each fold, as long as the whole if there is time for that."""
-    for number, fold in enumerate(context.folds, 1):
-        share = (until - context.clock.now()) / (len(context.folds) - number + 1)
-        yield _train_fold(context, run, fold.without(plan, number), number, share)
-
-
-def _train_fold(context: RaceContext, run: Run, plan: Plan, number: int, share: float) -> PlanResult:
-    """A stage that runs out of time, or of tokens, continues with a shorter length."""
-    known = any(run.route == route.name for route in context.plan.routes)  # a merged model trains nothing
-    within = fold_limits(context.plan, run.route, run.rung - 1, share) if known else {}
-    key = fold_key(plan, number)
+def _train(race: Race, run: Run, plan: Plan, fold: int, end: float) -> Training:
+    """Train on all rows (fold 0) or without a fold, as planned or for as long as there is time."""
+    job, training, began = race.job, training_key(run, plan, fold), race.job.clock.now()
+    asked = race.folds[fold - 1].without(plan, fold) if fold else plan
+    within = _seconds(race, run, fold, max(0.0, end - began) / (race.trainings - fold))
     while True:
-        lengths = context.plan.fold_lengths.get(key, {})
-        stages = tuple(at_most(stage, lengths) for stage in plan.stages)
+        decided = job.plan.lengths.get(training, {})
+        asked = replace(asked, stages=tuple(at_most(stage, decided) for stage in asked.stages))
+        tried = job.clock.now()
         try:
-            return context.train(replace(plan, stages=stages), within)
+            result = job.run(
+                asked, {name: seconds for name, seconds in within.items() if name not in decided}, race.log
+            )
         except OutOfTime as late:
-            (decay,) = (stage.settings.decay for stage in plan.stages if stage.name == late.stage and stage.settings)
-            stage, length = late.stage, total_steps(late.step, decay)
-            lost = f"without fold {number}, {run.route} trains for {length:,} steps in round {run.rung}"
+            (decay,) = (train.settings.decay for train in asked.training if train.name == late.stage)
+            job.change(job.plan.with_length(training, late.stage, total_steps(late.step, decay)))
         except WritingStopped as early:
-            if not early.rows:
-                raise TrainingStopped(run.route, NO_TOKENS, "", f"raise {option('max_tokens')}") from None
-            stage, length, lost = early.stage, early.rows, f"without fold {number}, {writing_line(run.route, early)}"
-            if not early.late:
-                context.plan, lost = context.plan.warned(f"{TOKEN_LIMIT}: {lost}.", context.log), ""
-        fold_lengths = {**context.plan.fold_lengths, key: {**lengths, stage: length}}
-        context.change(replace(context.plan, fold_lengths=fold_lengths), lost)
-        within = {name: limit for name, limit in within.items() if name != stage}
+            _note_writing(job, training, early, f"without fold {fold}, {writing_line(run.route, early)}")
+        else:
+            return Training(asked, result, tried - began)
 
 
-def _scored(trained: TrainedRun, result: PlanResult, context: RaceContext) -> TrainedRun:
-    """The run with its length and its score on the validation rows or the folds, beside the base's."""
-    if context.folds:
-        scores = fold_scores(trained.fold_encoders(), context.folds, context.memory)
+def _note_writing(job: Job, training: str, early: WritingStopped, line: str) -> None:
+    """Write down that less is written."""
+    if not early.rows:
+        raise TrainingStopped(training, NO_TOKENS, "", f"raise {option('max_tokens')}") from None
+    job.plan = job.plan.with_length(training, early.stage, early.rows)
+    if early.late:
+        job.give_up(line)
     else:
-        scores = main_scores(trained.encoder(), context.tasks, context.memory, show_progress=True)
-    comparison, value = compare_averages(scores, context.before), sum(score.value for score in scores) / len(scores)
-    seconds = trained.run.seconds + sum(training.seconds for training in (result, *trained.folds))
-    steps = trained.run.steps or sum(stage["outcome"]["steps"] for stage in result.stages if "outcome" in stage)
-    run = replace(trained.run, steps=steps, seconds=seconds, score=value, verdict="done")
+        job.warn(f"{TOKEN_LIMIT}: {line}.")
+
+
+def training_key(run: Run, plan: Plan, fold: int) -> str:
+    """The name of a training in the plan of a fit. Without a fold, a merged model has the trainings of its winner."""
+    trained = ", ".join(f"{train.name} {train.settings.steps}" for train in plan.training)
+    return f"{plan.base}, {trained}, fold {fold}" if fold else f"{run.route}, round {run.rung}, seed {plan.seeds[0]}"
+
+
+def _seconds(race: Race, run: Run, fold: int, seconds: float) -> dict[str, float]:
+    """The seconds of each stage of a training; without a fold, data has to be written again, in half of them."""
+    route = next((route for route in race.job.plan.routes if route.name == run.route), None)
+    if route is None or seconds == math.inf:  # a merged model trains nothing
+        return {}
+    writers = [stage.name for stage in route.makers if writes(stage)] if fold else []
+    training = seconds / 2 if writers else seconds
+    weights = race.job.plan.extents[route.name].weights
+    return {**dict.fromkeys(writers, seconds / 2), **stage_seconds(route, weights, training)}
+
+
+def _write_recipe(race: Race, run: Run, plan: Plan) -> None:
+    names = file_names([*(route.name for route in race.job.plan.routes), run.route])
+    path = race.job.request.folder / "recipes" / f"{names[run.route]}-{run.rung}-seed-{race.seed}.yaml"
+    with new_file(path) as part:
+        part.write_text(to_yaml(plan), "utf-8")
+
+
+def _scored(trained: TrainedRun, race: Race) -> TrainedRun:
+    """The run with its length and its score on the validation rows or the folds, beside the base's."""
+    assert trained.result is not None
+    with race.job.clock.scoring_of_run():
+        scores = _scores(trained, race)
+    comparison, value = compare_averages(scores, race.before), sum(score.value for score in scores) / len(scores)
+    steps = sum(stage["outcome"]["steps"] for stage in trained.result.stages if "outcome" in stage)
+    run = replace(trained.run, steps=steps, score=value, verdict="done")
     run = replace(run, difference=comparison.difference, low=comparison.low, high=comparison.high)
-    context.log(f"{run.route}: {run.steps:,} steps in {duration(seconds)}, {against_base(run)}")
+    race.log(f"{run.route}: {run.steps:,} steps in {duration(run.seconds)}, {against_base(run)}")
     return replace(trained, run=run, scores=tuple(scores))
+
+
+def _scores(trained: TrainedRun, race: Race) -> list[Score]:
+    if race.folds:
+        return fold_scores(trained.fold_encoders(), race.folds, race.job.memory)
+    return main_scores(trained.encoder(), race.tasks, race.job.memory, show_progress=True)
 
 
 def against_base(run: Run) -> str:
@@ -340,32 +295,26 @@ def stage_summary(stage: Stage) -> str:
     return f"{stage.method}, {rows:,} rows" if rows else stage.method
 
 
-def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[TrainedRun]:
+def with_merged(race: Race, runs: Sequence[TrainedRun]) -> list[TrainedRun]:
     """The runs of a race, and merged ones after them; the best of all is marked again."""
-    best = best_run(runs)
-    if best is None or not context.plan.merges:
+    best, job = best_run(runs), race.job
+    if best is None or not job.plan.merges:
         return list(runs)
-    context.log("\nMerging ...")
-    rung = max(trained.run.rung for trained in runs) + 1
-    merged, took = list[TrainedRun](), 0.0
-    for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
-        if context.timed and len(merged) >= context.plan.merged:
-            if _is_late(context, took):
-                tried = "1 merged model is" if len(merged) == 1 else f"{len(merged)} merged models are"
-                few = f"only {tried} tried" if merged else "nothing is merged"
-                context.change(replace(context.plan, merges=len(merged)), few)
-                break
-            context.change(replace(context.plan, merged=len(merged) + 1))
-        began = context.clock.now()
-        quiet = replace(context, log=lambda line: None)  # about stages that are reused
-        trained = run_plan(quiet, Run(name, rung, 0, 0.0, None, None, None, None, ""), plan)
-        took = context.clock.now() - began
+    race.log("\nMerging ...")
+    rung, merged = max(trained.run.rung for trained in runs) + 1, list[TrainedRun]()
+    plans = list(_plans(race, runs, best))[: job.plan.merges]
+    for name, plan in plans:
+        if not job.clock.has_time_to_merge:
+            tried = "1 merged model is" if len(merged) == 1 else f"{len(merged)} merged models are"
+            job.give_up(f"only {tried} tried" if merged else "nothing is merged", replace(job.plan, merges=len(merged)))
+            break
+        trained = run_plan(replace(race, log=lambda line: None), Run(name, rung), plan)  # stages are reused
         if trained.result is None:
-            context.log(f"{name} {trained.run.verdict}")
+            race.log(f"{name} {trained.run.verdict}")
             continue
         run = replace(trained.run, steps=0, seconds=trained.result.stages[-1]["seconds"], verdict="finished")
         merged.append(replace(trained, run=run, route=best.run.route))
-        context.log(f"{name}: {against_base(run)}")
+        race.log(f"{name}: {against_base(run)}")
     return _marked([*runs, *merged], choose(best, merged))
 
 
@@ -385,17 +334,11 @@ def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
     return [replace(trained, run=replace(trained.run, verdict=verdict)) for trained, verdict in marked]
 
 
-def _is_late(context: RaceContext, took: float) -> bool:
-    """Whether there is no time for one more, if the last one `took` this many seconds: what follows must still fit."""
-    after = context.plan.ending - context.plan.merges * context.plan.scoring
-    return context.clock.left < after * context.slower + max(took, context.plan.scoring * context.slower)
-
-
-def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:
+def _plans(race: Race, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:
     """Every merged model as a plan: the winner's stages and a merge, or two models that are there."""
     base, encoder = str(best.plan.base), best.encoder()
     if why := unlike(encoder, shared_encoder(base)):
-        context.log(f"Not merged with the base: {why}")
+        race.log(f"Not merged with the base: {why}")
     else:
         last = f"{PREFIX}{best.plan.stages[-1].name}"
         for share in SHARES:
@@ -405,10 +348,10 @@ def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -
     same_base = [trained for trained in runs if trained.plan.base == best.plan.base]
     others = [trained for trained in same_base if trained.run.route != best.run.route]
     second = best_run([trained for trained in others if (trained.run.difference or 0) > 0])
-    if second is None or context.folds:  # models of all rows have seen every fold
+    if second is None or race.folds:  # models of all rows have seen every fold
         return
     if why := unlike(encoder, second.encoder()):
-        context.log(f"Not merged with {second.run.route}: {why}")
+        race.log(f"Not merged with {second.run.route}: {why}")
         return
     assert best.result is not None
     assert second.result is not None
@@ -429,38 +372,28 @@ def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, mem
     return Merging(merged.run.route, merged.run.verdict == BEST, tuned.value, merged.value, general.name, *scores)
 
 
-def measure_stability(
-    context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun, prepared: Prepared
-) -> Stability | None:
-    """Train the best route again with another seed, and compare neighbours; None if there are too few texts."""
-    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
-    route = best.route or best.run.route
-    first = next(trained for trained in runs if trained.run.route == route and trained.result)
-    second = train_with_next_seed(context, route) if len(texts) > K else None
-    if second is None:
+def measure_stability(job: Job, first: TrainedRun, texts: Sequence[str]) -> Stability | None:
+    """Train a run again with another seed, and compare neighbours; None if there are too few texts, or no time."""
+    if len(texts) <= K:
         return None
-    vectors, again = (trained.encoder().encode(texts) for trained in (first, second))
-    return agreement(shared_neighbours(vectors, again))
+    job.log(f"\nTraining {first.run.route} again with another seed, to see whether two runs agree on neighbours")
+    again = job.if_time(AGREEMENT, lambda: train_with_next_seed(job, first).encode(texts))
+    return None if again is None else agreement(shared_neighbours(first.encoder().encode(texts), again))
 
 
-def train_with_next_seed(context: RaceContext, route: str) -> TrainedRun | None:
-    """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
-    seconds = context.plan.trainings * seconds_of(context.plan, 0).get(route, 0.0)
-    if not context.has_planned_time(AGREEMENT, seconds):
-        return None
-    context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
-    other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
-    share = context.left_at_end / context.plan.trainings
-    within = limits(context.plan, route, 0, share) if context.timed else {}
+def train_with_next_seed(job: Job, first: TrainedRun) -> Encoder:
+    """Train as in a run, with the next seed."""
+    (seed,) = first.plan.seeds
     try:
-        second = _run(other, route, 1, steps, within, until=_end(context, share))
-    except OutOfTime:
-        measured = {**context.plan.measured, AGREEMENT: False}
-        context.change(replace(context.plan, measured=measured), f"the second seed of {route} was given up")
-        return None
+        return shared_encoder(str(job.run(replace(first.plan, seeds=(seed + 1,)), {}, job.log).model))
     finally:
-        remove(context.folder / TRUNKS)
-    return second if second.result else None
+        remove(job.request.folder / TRUNKS)
+
+
+def first_run(runs: Sequence[TrainedRun], best: TrainedRun) -> TrainedRun:
+    """The first run of the route that the best one comes from."""
+    route = best.route or best.run.route
+    return next(trained for trained in runs if trained.run.route == route and trained.result)
 
 
 def agreement(shares: Numbers) -> Stability:

@@ -195,13 +195,15 @@ class Run(Difference):
 
     route: str
     rung: int  # from 1
-    steps: int  # 0: merged
-    seconds: float
-    score: float | None  # None: it failed
-    difference: float | None
-    low: float | None
-    high: float | None
-    verdict: str  # "advanced" | "dropped" | "finished" | "won" | "best, not written" | "best, forced" | "failed: ..."
+    steps: int = 0  # 0: merged
+    seconds: float = 0.0
+    score: float | None = None  # None: it failed
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: str = (
+        ""  # "advanced" | "dropped" | "finished" | "won" | "best, not written" | "best, forced" | "failed: ..."
+    )
     stages: tuple[str, ...] = ()  # "method on data, N steps"
 
     @property

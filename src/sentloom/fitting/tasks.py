@@ -171,15 +171,6 @@ def affordable_candidates(seconds_per_text: float, budget: Budget) -> Candidates
     return Candidates(int(selecting / (EXPECTED_RUNS * seconds_per_text)), int(verifying / (2 * seconds_per_text)))
 
 
-def evenly_cut(counts: Sequence[int], most: int) -> int:
-    """The largest number to which counts are cut so that their sum is at most `most`; 0 if there is none."""
-    for left, count in zip(range(len(counts), 0, -1), sorted(counts), strict=True):
-        if left * count > most:
-            return max(0, most // left)
-        most -= count
-    return max(counts)
-
-
 def read_corpus(request: Request) -> tuple[str, ...]:
     """The texts of the files that the user names to search among (`--corpus`), each once."""
     texts: dict[str, None] = {}

@@ -4,17 +4,19 @@ What decides comes first. What is only watched follows, if there is time: the te
 linear probe of labelled texts, and each language of the test rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from sentloom.data.hygiene.languages import language_name
 from sentloom.encoder import Encoder
+from sentloom.encoder.heads import cut
+from sentloom.encoder.tokens import Prompts, Role
 from sentloom.errors import InputError, option
-from sentloom.evaluation.bench import Memory, main_scores, score_tasks
-from sentloom.evaluation.labels import probe_seconds
+from sentloom.evaluation.bench import Memory, main_scores, score_tasks, vectors_of
 from sentloom.evaluation.significance import LEVEL, are_enough, corrected_level, effective_clusters
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.examples import examples, find_threshold
@@ -30,15 +32,16 @@ from sentloom.fitting.gate import (
     which_to_believe,
 )
 from sentloom.fitting.panel import HALVES, is_at_chance
+from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
 from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
+from sentloom.search.vectors import Vectors
 
 TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
-HasTime = Callable[[str, Sequence[Task]], bool]  # whether there is time to measure something by scoring these tasks
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Proof:
     lost: tuple[Example, ...]
     threshold: Threshold | None
     not_prose: bool = False  # nothing can be shown on this text
+    tested: bool = True  # whether the test rows were scored
 
 
 @dataclass(frozen=True)
@@ -83,32 +87,31 @@ class Duel:
         return before, after
 
 
-def verify(
-    duel: Duel,
-    prepared: Prepared,
-    best: Run,
-    runs: int,
-    other: str = "its base",
-    has_time: HasTime = lambda what, tasks: True,
-) -> Proof:
-    """Measure what decides (the sets that the user named, otherwise the test rows), and then what is only watched."""
-    deciding = prepared.proving
+@dataclass(frozen=True)
+class Trial:
+    """What is judged: the run that won, among how many, and what its model has to beat."""
+
+    best: Run
+    runs: int = 1
+    other: str = "its base"
+
+
+def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
+    """Measure what decides (the sets that the user named, otherwise the test rows), and then what only informs."""
+    deciding, folds, label_free = prepared.proving, len(prepared.folds), prepared.label_free
     uses = record_use(deciding, duel.after.fingerprint(), duel.base.fingerprint())
     level = corrected_level(uses.number)
     measures, decided = duel.measured(deciding, "deciding", level)
-    tested = is_tested(prepared, has_time)
-    if prepared.against and tested:
-        measures += _watched(duel, prepared.deciding(prepared.test))
-    watched = [prepared.general]
-    general = duel.measured(watched, "general")[0] if has_time(GENERAL_ABILITY, watched) else []
-    label_free = prepared.label_free
-    warnings = [*map(general_warning, general)]
+    tested = True
+    if prepared.against:
+        watched = job.if_time(TEST_ROWS, lambda: _watched(duel, prepared.deciding(prepared.test)))
+        tested, measures = watched is not None, [*measures, *(watched or ())]
+    general = job.if_time(GENERAL_ABILITY, lambda: duel.measured([prepared.general], "general")[0]) or []
+    warnings = map(general_warning, general)
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
-    folds = len(prepared.folds)
-    gate = judge(
-        decided, best.difference or 0.0, nothing, other=other, folds=folds, label_free=label_free, mined=prepared.mined
-    )
+    gain = trial.best.difference or 0.0
+    gate = judge(decided, gain, nothing, other=trial.other, folds=folds, label_free=label_free, mined=prepared.mined)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),
@@ -117,17 +120,13 @@ def verify(
         tuple(filter(None, warnings)),
         uses,
         power_of(main_scores(duel.base, deciding, duel.memory), level, label_free=label_free),
-        "" if chance or label_free else which_to_believe(decided, best, runs, folds),
+        "" if chance or label_free else which_to_believe(decided, trial.best, trial.runs, folds),
         won,
         lost,
         find_threshold(duel.after, duel.folds, prepared, duel.memory) if tested else None,
         not_prose=chance,
+        tested=tested,
     )
-
-
-def is_tested(prepared: Prepared, has_time: HasTime) -> bool:
-    """Whether the test rows are scored: they decide, or there is time for them besides what decides."""
-    return not prepared.against or has_time(TEST_ROWS, prepared.deciding(prepared.test))
 
 
 def _watched(duel: Duel, tasks: Sequence[Task]) -> list[Measure]:
@@ -156,28 +155,23 @@ def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
     return any(is_at_chance(scores["recall@10"], task.settings.documents or 0) for task, scores in scored)
 
 
-def with_probes(
-    duel: Duel, parts: Sequence[HeldOut], measures: Sequence[Measure], has_time: Callable[[str, float], bool]
-) -> tuple[Measure, ...]:
+def with_probes(duel: Duel, parts: Sequence[HeldOut], measures: Sequence[Measure], job: Job) -> tuple[Measure, ...]:
     """The measures, each with the accuracy of its probe beside the other scores, if there is time for it."""
     by_name = {part.name: part for part in parts if part.probe}
     return tuple(
-        _with_probe(duel, by_name[measured.name], measured, has_time) if measured.name in by_name else measured
+        _with_probe(duel, by_name[measured.name], measured, job) if measured.name in by_name else measured
         for measured in measures
     )
 
 
-def _with_probe(duel: Duel, part: HeldOut, measured: Measure, has_time: Callable[[str, float], bool]) -> Measure:
+def _with_probe(duel: Duel, part: HeldOut, measured: Measure, job: Job) -> Measure:
     assert part.probe is not None
-    if not has_time(f"the linear probe of {part.name}", probing_time([part], duel.after.dimension)):
+    probe = part.probe
+    scores = job.if_time(f"the linear probe of {part.name}", lambda: duel.scores([probe]))
+    if scores is None:
         return measured
-    (before,), (after,) = duel.scores([part.probe])
+    (before,), (after,) = scores
     return replace(measured, also={**measured.also, "probe": (before["probe"].value, after["probe"].value)})
-
-
-def probing_time(parts: Sequence[HeldOut], dimension: int) -> float:
-    """Seconds to train the probes of these parts for the base and the winner."""
-    return sum(2 * probe_seconds(part.probe, dimension) for part in parts if part.probe)
 
 
 def language_measures(duel: Duel, prepared: Prepared) -> tuple[Measure, ...]:
@@ -226,3 +220,58 @@ def language_warnings(measures: Sequence[Measure]) -> Iterator[str]:
                 f"One language got worse. {measured.label}: {measured.before:.2f} before, {measured.after:.2f} after "
                 f"({measured.low:+.2f} to {measured.high:+.2f}, {measured.items:,} test items)."
             )
+
+
+# --- vectors that are cut ---
+
+
+def dimensions_in_time(job: Job, duel: Duel, tasks: Sequence[Task]) -> tuple[Measure, ...]:
+    """Both models with every dimension that the winner was trained for: one by one, as long as there is time."""
+    scored = [
+        job.if_time(f"the score with {dimension} dimensions", partial(dimension_measures, duel, tasks, [dimension]))
+        for dimension in duel.after.dimensions
+    ]
+    return tuple(chain(*(measures for measures in scored if measures)))
+
+
+def dimension_measures(duel: Duel, tasks: Sequence[Task], dimensions: Sequence[int]) -> tuple[Measure, ...]:
+    """Both models on what decides, for every dimension that the winner was trained for."""
+    return tuple(_cut_measure(duel, tasks, dimension) for dimension in dimensions)
+
+
+def _cut_measure(duel: Duel, tasks: Sequence[Task], dimension: int) -> Measure:
+    before, after = (_cut_scores(encoder, dimension, duel.memory, tasks) for encoder in (duel.base, duel.after))
+    scored = zip(tasks, task_labels(tasks), before, after, strict=True)
+    measures = [measure(task, label, "watched", old, new) for task, label, old, new in scored]
+    old, new = ([scores[task.main] for task, scores in zip(tasks, side, strict=True)] for side in (before, after))
+    mean = mean_measure(measures, old, new)
+    return replace(mean, name=str(dimension), label=f"{dimension} dimensions", part="watched")
+
+
+def _cut_scores(encoder: Encoder, dimension: int, memory: Memory, tasks: Sequence[Task]) -> list[Scores]:
+    """The scores of an encoder with its first `dimension` dimensions."""
+    if dimension >= encoder.dimension:
+        return score_tasks(encoder, tasks, memory)
+    return score_tasks(Shortened(encoder, dimension, memory), tasks)
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """An encoder whose vectors are cut; whole vectors are cached, so nothing is encoded again."""
+
+    encoder: Encoder
+    dimension: int
+    memory: Memory
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts of the encoder."""
+        return self.encoder.prompts
+
+    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
+        """The first `dimension` dimensions of the vectors, at unit length."""
+        return cut(vectors_of(self.encoder, texts, role, self.memory), self.dimension, unit_length=True)
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder, with the dimension."""
+        return f"{self.encoder.fingerprint()}-{self.dimension}"

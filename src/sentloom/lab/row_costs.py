@@ -19,6 +19,7 @@ from sentloom.engine.stages import DataStage, Retrieve, Stage, Synthesize, Train
 from sentloom.evaluation.models import encoder_of
 from sentloom.lab.checkpoint_sizes import WEIGHT, architecture, paper_sizes, parameters, text_flops
 from sentloom.lab.stages import SynthesizerStage
+from sentloom.methods.vector_store import stored_bytes
 from sentloom.writing.endpoint import is_endpoint
 from sentloom.writing.views.settings import BackTranslation
 
@@ -254,7 +255,7 @@ def _largest(stage: Stage, plan: Plan) -> float:
 def _vectors(plan: Plan) -> float:
     """Bytes of a frozen source's stored vectors."""
     return sum(
-        rows * architecture(source).config.hidden_size * WEIGHT
+        stored_bytes(rows, architecture(source).config.hidden_size)
         for stage in plan.stages
         if isinstance(stage, Train) and (source := stage.other_models().get("source"))
         for rows in [_data(stage, plan, {})[0]]

@@ -3,14 +3,12 @@
 Their vectors of the training data are computed once and stored on disk.
 """
 
-import hashlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -20,13 +18,10 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import text_columns
 from sentloom.encoder import Encoder
-from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.tokens import Role, is_asymmetric
-from sentloom.encoder.vector_files import build_file, open_vectors
-from sentloom.files import is_sealed, seal
-from sentloom.locks import in_turn
 from sentloom.methods.method import Log
+from sentloom.methods.vector_store import Stored, stored_vectors
 
 TIMED_TEXTS = 64
 MarginKind = Literal["absolute", "relative"]
@@ -38,7 +33,7 @@ class FrozenSource(nn.Module):
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder.requires_grad_(False).eval()
-        self.stored: Vectors | None = None  # (rows of the dataset, d), memory-mapped
+        self.stored: Stored | None = None  # (rows of the dataset, d); None: computed at each step
 
     @torch.no_grad()
     def forward(self, batch: Batch) -> Tensor:
@@ -48,32 +43,13 @@ class FrozenSource(nn.Module):
         return torch.from_numpy(self.stored[batch.rows]).to(next(self.encoder.parameters()))
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
-        """Encode the first column of the data, or use the vectors of an earlier run."""
+        """Encode the first column of the data, or use the vectors of an earlier run; on a full disk, neither."""
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
         self.stored = stored_vectors(self.encoder, data.column(text_columns(data.shape)[0]), content, folder, log)
 
     def train(self, mode: bool = True) -> "FrozenSource":
         """Stay in evaluation mode: dropout would be noise in the vectors to learn from."""
         return super().train(False)
-
-
-def stored_vectors(
-    encoder: Encoder, texts: pa.ChunkedArray, content: str, folder: Path, log: Log, role: Role = "symmetric"
-) -> Vectors:
-    """Vectors of texts in a file that all runs share; `content` identifies the texts. An interrupted run is resumed.
-
-    If another process is computing the same vectors, wait for them. Damaged vectors are computed again.
-    """
-    source = content if role == "symmetric" else f"{content} {role}"
-    key = hashlib.sha256(f"{encoder.fingerprint()} {source}".encode()).hexdigest()[:20]
-    path, shape = folder / f"{key}.npy", (len(texts), encoder.dimension)
-    with in_turn(path, log):
-        if not is_sealed(path):
-            if path.exists():
-                log(f"{path} is damaged: its vectors are computed again")
-            build_file(encoder, texts, path, source=content, role=role)
-            seal(path)
-        return open_vectors(path, shape)
 
 
 def load_source(name: str | None, pooling: str | None, encoder: Encoder) -> Encoder:
@@ -108,7 +84,7 @@ class Guide(nn.Module):
         super().__init__()
         self.encoder = encoder.requires_grad_(False).eval()
         self.roles: tuple[Role, Role] = ("query", "document") if is_asymmetric(encoder.prompts) else ("symmetric",) * 2
-        self.stored: dict[Role, Vectors] = {}
+        self.stored: dict[Role, Stored | None] = {}
         self.keys = self.order = np.empty(0, np.int64)  # of the stored texts, sorted, and the row of each
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
@@ -133,12 +109,13 @@ class Guide(nn.Module):
 
     def forward(self, texts: Sequence[str], role: Role = "symmetric") -> Tensor:
         """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""
-        if role not in self.stored:
+        stored = self.stored.get(role)
+        if stored is None:
             vectors = self.encoder.encode(list(texts), role=role)
         else:
             places = np.searchsorted(self.keys, text_keys(texts))
             rows = self.order[np.minimum(places, len(self.keys) - 1)]  # "", a missing hard negative, may be beyond
-            vectors = self.stored[role][rows]
+            vectors = stored[rows]
         return F.normalize(torch.from_numpy(np.array(vectors)).to(next(self.encoder.parameters())), dim=-1)
 
     def false_negatives(

@@ -23,6 +23,7 @@ BUILT_IN = {
     "simcse": "simcse:Simcse",
     "self-guided": "self_guided:SelfGuided",
     "bootstrapped": "bootstrapped:Bootstrapped",
+    "is-bert": "is_bert:IsBert",
     "mlm": "mlm:Mlm",
     "tsdae": "tsdae:Tsdae",
     "contrastive-bt": "contrastive_bt:ContrastiveBt",

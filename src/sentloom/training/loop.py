@@ -60,6 +60,7 @@ from sentloom.training.optimizers import (
     rate,
     set_rate,
     stable_steps,
+    total_steps,
 )
 
 SNAPSHOTS = "snapshots"  # their folder
@@ -114,12 +115,12 @@ class Trunk:
     """What runs of different lengths with the schedule warmup-stable-decay have in common: the steps before the decay.
 
     A run starts from the newest checkpoint in `folder` that is not beyond its own decay, and leaves one there where its
-    decay begins. After `limit` seconds and `FEWEST_STEPS` without reaching it, the run leaves its checkpoint and raises
-    `OutOfTime`.
+    decay begins. If a decay at a later step would end after `limit` seconds, at the speed of the steps so far, the run
+    leaves its checkpoint and raises `OutOfTime`; it takes at least `FEWEST_STEPS`.
     """
 
     folder: Path
-    limit: float = math.inf
+    limit: float = math.inf  # seconds for the whole run, with its decay
 
 
 def train(
@@ -200,6 +201,7 @@ class _Run:
             if self.selection:
                 self._score()
         self._snapshot()
+        self.first, self.first_began = self.now.step, time.monotonic()
         return 0 if self.now.step == self.now.continued_at else self.now.step
 
     def step(self) -> float:
@@ -276,7 +278,7 @@ class _Run:
         """Leave a checkpoint for longer runs where the decay begins, or where the time is over before it does."""
         if self.trunk is None or self.now.step > (stable := stable_steps(self.total, self.settings.decay)):
             return
-        late = self.now.step >= FEWEST_STEPS and self.agreed(time.monotonic() - self.started > self.trunk.limit)
+        late = self.now.step >= FEWEST_STEPS and self.agreed(self._ends_after(self.trunk.limit))
         if self.now.step < stable and not late:
             return
         if newest_step(self.trunk.folder) < self.now.step:
@@ -285,6 +287,12 @@ class _Run:
                 shutil.copyfile(self.journal.path, self.trunk.folder / JOURNAL)
         if self.now.step < stable:
             raise OutOfTime(self.now.step)
+
+    def _ends_after(self, limit: float) -> bool:
+        """Whether the run would end later than after `limit` seconds if its decay began one step later."""
+        took = time.monotonic() - self.started
+        per_step = (time.monotonic() - self.first_began) / max(1, self.now.step - self.first)
+        return took + per_step * (total_steps(self.now.step + 1, self.settings.decay) - self.now.step) > limit
 
     def checkpoint(self, folder: Path | None = None) -> None:
         """Save everything that changes, unless it has non-finite values."""

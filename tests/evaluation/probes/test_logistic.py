@@ -125,10 +125,6 @@ def test_many_classes_of_very_different_sizes_are_solved_to_the_optimum():
     assert max(relative_gradients(x, targets, training, weights)) < 1e-4
 
 
-def test_more_rows_and_classes_are_expected_to_take_longer():
-    assert 0 < logistic.expected_seconds(50, 8, 2, 1) < logistic.expected_seconds(1500, 384, 60, 4) < 600
-
-
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e-4, 1e4, 1e12, 1e30])
 def test_any_scale_gives_finite_weights(scale):
     many = torch.arange(120) % 30

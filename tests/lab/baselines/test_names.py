@@ -12,6 +12,7 @@ from sentloom.lab.baselines.words import TfIdf, WordVectors
 
 NAMES = {
     "tf-idf": BaselineName("tf-idf"),
+    "binary": BaselineName("binary"),
     "words:a:b.txt": BaselineName("words", "a:b.txt"),
     "wk:owner/model@1f": BaselineName("wk", "owner/model@1f"),
     "whitening-8:model": BaselineName("whitening", "model", dimension=8),
@@ -41,7 +42,9 @@ def test_other_names_are_not_baselines(name):
     assert parse_baseline(name) is None
 
 
-@pytest.mark.parametrize("name", ["tf-idf:x", "tf-idf-8", "wk:", "words-3:file", "wk-3:model", "whitening-0:model"])
+@pytest.mark.parametrize(
+    "name", ["tf-idf:x", "binary:x", "tf-idf-8", "wk:", "words-3:file", "wk-3:model", "whitening-0:model"]
+)
 def test_incomplete_names_are_refused(name):
     with pytest.raises(InputError, match="whitening:MODEL"):
         parse_baseline(name)
@@ -53,6 +56,7 @@ def test_every_form(small_folder, texts, tmp_path):
     data.write_text("\n".join(texts))
     forms = {
         "tf-idf": TfIdf,
+        "binary": TfIdf,
         f"words:{words}": WordVectors,
         f"wk:{small_folder}": WkEncoder,
         f"whitening:{small_folder}": Whitened,

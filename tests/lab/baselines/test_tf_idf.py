@@ -1,5 +1,6 @@
 """TF-IDF equals its formula."""
 
+import math
 from math import log
 
 import numpy as np
@@ -54,3 +55,11 @@ def test_what_it_refuses():
         TfIdf().fit(["", "!"])
     with pytest.raises(InputError, match="item 0"):
         TfIdf().fit(TEXTS).encode([None])
+
+
+def test_binary_vectors_are_those_of_the_words_that_occur():
+    """Cosine of binary bags: shared words over the root of the product of both counts of distinct words."""
+    first, second = TfIdf(binary=True).encode(["a red red kite", "the red kite flies"])
+    assert float(first @ second) == pytest.approx(2 / math.sqrt(3 * 4))
+    assert TfIdf(binary=True).fingerprint() != TfIdf().fingerprint()
+    assert TfIdf(binary=True).fit(["a b"]).fingerprint() != TfIdf().fit(["a b"]).fingerprint()

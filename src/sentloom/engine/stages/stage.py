@@ -14,6 +14,7 @@ from accelerate import Accelerator
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape, shape_of_roles
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.loading import shared_encoder
@@ -66,7 +67,7 @@ class Context:
     select: Select | None = None
     selecting: EvaluationSet | None = None
     trackers: tuple[str, ...] = ()
-    # By stage: seconds until the decay of a training begins, or until a stage that makes data stops (`OutOfTime`).
+    # By stage: the seconds that it may take. A training decays early; a stage that makes data stops (`OutOfTime`).
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -303,6 +304,10 @@ class DataStage(Stage):
     def takes_texts(self) -> bool:
         """Whether rows of different shapes may be flattened to their sentences."""
         return Shape.TEXTS in self.shapes
+
+    def flattened(self, data: Dataset) -> Dataset:
+        """The sentences of rows of any shape."""
+        return texts_of(data)
 
     def fit(self, data: Dataset) -> Dataset:
         """The data in the shape that it takes."""

@@ -54,6 +54,7 @@ class Train(EncoderKeys, DataStage):
     TOGETHER: ClassVar[bool] = True
 
     max_length: Length | Literal["auto"] | None = None  # type: ignore[assignment] # auto: from the data
+    repeats: bool = False  # of sentences: each as often as it occurs, where a method learns from single ones
     options: Options = LATER
     settings: Settings = LATER
 
@@ -79,6 +80,10 @@ class Train(EncoderKeys, DataStage):
         """The shapes that the method trains on."""
         return METHODS[self.method].SHAPES
 
+    def flattened(self, data: Dataset) -> Dataset:
+        """The distinct sentences of rows of any shape, or all of them."""
+        return texts_of(data, repeats=self.repeats)
+
     def fit(self, data: Dataset) -> Dataset:
         """The data as it is, as triplets, or as the distinct sentences of all its columns."""
         if data.shape in self.shapes and data.shape is not Shape.TEXTS:
@@ -86,7 +91,7 @@ class Train(EncoderKeys, DataStage):
         if data.shape is Shape.NLI and Shape.TRIPLETS in self.shapes:
             return triplets_from_nli(data)
         if self.takes_texts:
-            return texts_of(data)
+            return self.flattened(data)
         raise InputError(
             f"stage {self.name}",
             f"the shape of its data is {data.shape}",
@@ -169,6 +174,8 @@ class Train(EncoderKeys, DataStage):
         began = time.monotonic()
         data, source, accelerator = inputs.rows, inputs.model.source, context.accelerator
         method = self.build(data, source, context.seed, context.prompts)
+        # A run whose decay is due before the planned step begins again, at its checkpoint: it is built once more.
+        end = began + context.limits.get(self.name, math.inf) - (time.monotonic() - began)
         with accelerator.main_process_first():  # vectors are computed once, and read by the others
             method.prepare(data, context.folder / "vectors", context.log)
         cut = count_cut(method.encoder, sampled_texts(data))
@@ -176,7 +183,7 @@ class Train(EncoderKeys, DataStage):
             if note:
                 context.log(note)
         self._start_trackers(context, place)
-        outcome = self._train(method, inputs, place, context, began)
+        outcome = self._train(method, inputs, place, context, end)
         for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
             tracker.finish()
         accelerator.trackers = []
@@ -188,7 +195,7 @@ class Train(EncoderKeys, DataStage):
         facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
         return {**facts, "fingerprint": encoder.fingerprint()}
 
-    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context, began: float) -> Outcome:
+    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context, end: float) -> Outcome:
         try:
             return train(
                 method,
@@ -198,7 +205,7 @@ class Train(EncoderKeys, DataStage):
                 folder=place,
                 accelerator=context.accelerator,
                 selection=_selection(context),
-                trunk=self._trunk(inputs, context, began),
+                trunk=self._trunk(inputs, context, end),
                 title=f"{self.name} seed {context.seed}",
                 log=context.log,
             )
@@ -212,17 +219,16 @@ class Train(EncoderKeys, DataStage):
         """Whether a longer run begins with the steps of a shorter one: its rates do not depend on its length."""
         return self.settings.schedule == "warmup-stable-decay" and self.settings.warmup_steps is not None
 
-    def _trunk(self, inputs: Inputs, context: Context, began: float) -> Trunk | None:
+    def _trunk(self, inputs: Inputs, context: Context, end: float) -> Trunk | None:
         """What runs of other lengths have in common with this one; none if scores choose the step.
 
-        The limit counts from the start of the stage: what is computed before the first step takes time, too.
+        It has until `end` by the clock.
         """
         if not self.continues or context.select:
             return None
         same = self.settings.model_copy(update={"steps": 1, "epochs": None, "decay": 0.5})
         key = self.model_copy(update={"settings": same}).key(inputs, context)
-        left = context.limits.get(self.name, math.inf) - (time.monotonic() - began)
-        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", left)
+        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", end - time.monotonic())
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time some steps; the encoder after them has the size of the one that the next stage will get."""

@@ -10,7 +10,6 @@ of their rows are close to it, and a few steps suffice. Few classes have a curva
 of their mean, because a matrix per class would take most of the time.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -18,7 +17,7 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor
 
-from sentloom.progress import progress
+from sentloom.progress import progress, stop_if_late
 
 BYTES = 200_000_000  # of the buffers with one number per row, model and class
 BUFFERS = 4  # allocated at the same time
@@ -52,21 +51,6 @@ def fit(
                 weights[place, chunk] = optima.transpose(0, 1)
                 advance(len(chunk))
     return problem.unscaled(weights)
-
-
-def expected_seconds(rows: int, features: int, classes: int, penalties: int) -> float:
-    """How long it takes to fit one model with each penalty: what it consists of is timed once."""
-    random = torch.Generator().manual_seed(0)
-    matrix = torch.randn(rows, features, generator=random)
-    problem = _Problem.of(matrix, torch.full((rows, classes), 1 / classes))
-    start, shares, ridge = torch.zeros(problem.shape)[:, None], torch.full((rows, 1), 1 / rows), problem.ridge(1e-3)
-    began = time.perf_counter()
-    curvature = problem.curvature(start, shares, ridge)
-    between = time.perf_counter()
-    problem.precondition(problem.gradient(start, shares, ridge), curvature)
-    ended = time.perf_counter()
-    curvatures, gradients = curvature.effort.expected
-    return penalties * (curvatures * (between - began) + gradients * (ended - between))
 
 
 def logits(features: Tensor, weights: Tensor) -> Tensor:
@@ -146,6 +130,7 @@ class _Problem:
         weights, gradient = optima, self.gradient(optima, shares, ridge)
         past: list[tuple[Tensor, Tensor, Tensor]] = []
         for _ in range(steps):
+            stop_if_late()
             decrement = _dot(gradient, self.precondition(gradient, curvature))
             going = decrement > TOLERANCE**2
             if not going.all():
@@ -203,7 +188,6 @@ class _Effort:
     steps: int  # maximum, if float32 cannot reach the tolerance
     of_one: int  # of the average model, before its curvature is computed again
     memory: int  # pairs in the history of L-BFGS
-    expected: tuple[int, int]  # curvatures and gradients per penalty, for one model
 
 
 class _Curvature(Protocol):
@@ -219,7 +203,7 @@ class _Curvature(Protocol):
 class _PerClass:
     """The exact curvature of every class; few models need ten steps."""
 
-    effort: ClassVar = _Effort(steps=60, of_one=8, memory=8, expected=(4, 20))
+    effort: ClassVar = _Effort(steps=60, of_one=8, memory=8)
     roots: Tensor  # (k, f, f): the squares r^T r are the inverse curvatures
 
     @classmethod
@@ -237,7 +221,7 @@ class _PerClass:
 class _Shared:
     """The mean curvature of all classes, times the size of each: size * mean + ridge."""
 
-    effort: ClassVar = _Effort(steps=400, of_one=30, memory=20, expected=(5, 80))
+    effort: ClassVar = _Effort(steps=400, of_one=30, memory=20)
     vectors: Tensor  # (f, f): v^T mean v is diagonal, and v^T ridge v is the identity
     inverse: Tensor  # (f, k): of size * mean + ridge, in these vectors
 

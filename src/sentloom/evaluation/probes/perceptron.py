@@ -33,6 +33,7 @@ class Training:
     epochs: int  # between two evaluations of the accuracy
     tenacity: int
     hidden: int = 50  # units
+    seed: int = SEED
 
 
 @dataclass
@@ -46,8 +47,8 @@ class _Job:
     random: np.random.RandomState
 
     @classmethod
-    def of(cls, place: tuple[int, int], train: Rows, held: Rows | None, l2: float) -> "_Job":
-        random = np.random.RandomState(SEED)
+    def of(cls, place: tuple[int, int], train: Rows, held: Rows | None, l2: float, seed: int) -> "_Job":
+        random = np.random.RandomState(seed)
         if held is None:
             order = random.permutation(len(train))
             size = max(1, int(HELD_OUT * len(train)))
@@ -68,13 +69,13 @@ def predict(
     A split has training rows and held-out rows for early stopping; without the latter, a share of the former is used.
     """
     jobs = [
-        _Job.of((place, number), *split, l2)
+        _Job.of((place, number), *split, l2, training.seed)
         for place, l2 in enumerate(penalties)
         for number, split in enumerate(splits)
     ]
     answers = np.empty((len(penalties), len(splits), len(features)), np.int64)
     targets = torch.eye(int(classes.max()) + 1)[classes]
-    start = _initial(features.shape[1], training.hidden, targets.shape[1])
+    start = _initial(features.shape[1], training.hidden, targets.shape[1], training.seed)
     with progress("training perceptrons", len(jobs), "models") as advance:
         for group in _groups(jobs, training.batch, together // sum(tensor.numel() for tensor in start)):
             weights = _train(features, targets, group, [tensor.repeat(len(group), 1, 1) for tensor in start], training)
@@ -84,10 +85,10 @@ def predict(
     return answers
 
 
-def _initial(features: int, hidden: int, classes: int) -> Weights:
+def _initial(features: int, hidden: int, classes: int, seed: int = SEED) -> Weights:
     """Return torch's initial weights from the seed, in SentEval's order, without changing the global random state."""
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(SEED)
+        torch.default_generator.manual_seed(seed)
         layers = [nn.Linear(features, hidden), nn.Linear(hidden, classes)]
     return [tensor.detach() for layer in layers for tensor in (layer.weight.T[None], layer.bias[None, None])]
 

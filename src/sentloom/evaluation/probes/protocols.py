@@ -38,6 +38,7 @@ class Probe:
 
     preset: Literal["paper", "fast"] = "paper"
     hidden: int = 0
+    seed: int = SEED  # of the folds, and of a perceptron's weights and batches
 
     def __post_init__(self) -> None:
         if self.preset not in FOLDS:
@@ -62,8 +63,10 @@ def cross_validated(features: Vectors, labels: Labels, probe: Probe) -> Numbers:
     names = _names(labels, "labels")
     gold = _numbers(labels, names, "labels")
     _check(features, gold, "features")
-    outer = _folds(gold, probe.folds)
-    inner = [[(train[fit], train[held]) for fit, held in _folds(gold[train], probe.folds)] for train, _ in outer]
+    outer = _folds(gold, probe.folds, probe.seed)
+    inner = [
+        [(train[fit], train[held]) for fit, held in _folds(gold[train], probe.folds, probe.seed)] for train, _ in outer
+    ]
     splits: list[Split] = [split for own in inner for split in own] + [(train, None) for train, _ in outer]
     answers = _classes(features, gold, splits, probe)
     predicted = np.empty_like(gold)
@@ -93,7 +96,7 @@ def train_and_test(
         _check(vectors, gold, f"{part} features")
     features, gold = np.concatenate([vectors for vectors, _, _ in parts]), np.concatenate(numbers)
     known, last = np.arange(len(train)), np.arange(len(gold) - len(test), len(gold))
-    chosen_on = [(known, np.arange(len(train), last[0]))] if dev else _folds(numbers[0], probe.folds)
+    chosen_on = [(known, np.arange(len(train), last[0]))] if dev else _folds(numbers[0], probe.folds, probe.seed)
     splits: list[Split] = [*chosen_on] if dev else [*chosen_on, (known, None)]
     answers = _classes(features, gold, splits, probe)
     best = _best([_accuracies(of_penalty, gold, chosen_on) for of_penalty in answers])
@@ -141,7 +144,7 @@ def _classes(features: Vectors, gold: Rows, splits: Sequence[Split], probe: Prob
     if probe.hidden:
         matrix, classes = torch.from_numpy(np.asarray(features, np.float32)), torch.from_numpy(gold)
         return perceptron.predict(
-            matrix, classes, splits, PENALTIES, replace(TRAINING[probe.preset], hidden=probe.hidden)
+            matrix, classes, splits, PENALTIES, replace(TRAINING[probe.preset], hidden=probe.hidden, seed=probe.seed)
         )
     targets = np.eye(gold.max() + 1, dtype=np.float32)[gold]
     return np.stack([logits.argmax(dim=2).T.numpy() for logits in _logits(features, targets, splits)])
@@ -170,7 +173,7 @@ def _accuracies(answers: Rows, gold: Rows, folds: Sequence[tuple[Rows, Rows]]) -
     return [accuracy(answers[at, held], gold[held]) for at, (_, held) in enumerate(folds)]
 
 
-def _folds(gold: Rows, folds: int) -> list[tuple[Rows, Rows]]:
+def _folds(gold: Rows, folds: int, seed: int = SEED) -> list[tuple[Rows, Rows]]:
     """Split rows into folds as SentEval does, stratified by class; return training and held-out rows of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -181,7 +184,7 @@ def _folds(gold: Rows, folds: int) -> list[tuple[Rows, Rows]]:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class may have fewer rows than there are folds
-        return list(StratifiedKFold(folds, shuffle=True, random_state=SEED).split(np.zeros(len(gold)), gold))
+        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(gold)), gold))
 
 
 def _plain_folds(rows: int, folds: int) -> list[tuple[Rows, Rows]]:

@@ -14,21 +14,22 @@ from sentloom.lab.baselines.wk_pooling import wk_pooling
 from sentloom.lab.baselines.words import TfIdf, WordVectors
 
 FORMS = (
-    "tf-idf, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, flow:MODEL, flow:MODEL:TEXTS, "
-    "wk:MODEL"
+    "tf-idf, binary, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, flow:MODEL, "
+    "flow:MODEL:TEXTS, wk:MODEL"
 )
-NAME = re.compile(r"(?P<kind>tf-idf|words|wk|whitening|flow)(-(?P<dimension>\d+))?(:(?P<rest>.*))?", re.DOTALL)
+NAME = re.compile(r"(?P<kind>tf-idf|binary|words|wk|whitening|flow)(-(?P<dimension>\d+))?(:(?P<rest>.*))?", re.DOTALL)
 BETWEEN_TEXTS = ","
+OF_TEXTS = ("tf-idf", "binary")  # of the words of the scored text alone
 FITTED = ("whitening", "flow")  # on the scored text, or on TEXTS
 
 
 def parse_baseline(name: str) -> "BaselineName | None":
     """Parse the name of a baseline (see FORMS); None if it is another name."""
     form = NAME.fullmatch(name)
-    if form is None or (form["rest"] is None and form["kind"] != "tf-idf"):
+    if form is None or (form["rest"] is None and form["kind"] not in OF_TEXTS):
         return None
     kind, dimension, rest = form["kind"], form["dimension"], form["rest"]
-    wrong = (kind == "tf-idf") != (rest is None) or rest == ""
+    wrong = (kind in OF_TEXTS) != (rest is None) or rest == ""
     if wrong or (dimension and (kind != "whitening" or not int(dimension))):
         raise InputError("baseline", f"unknown name {name!r}", f"one of {FORMS}", "correct the name")
     source, _, texts = (rest or "").partition(":") if kind in FITTED else (rest or "", "", "")
@@ -38,7 +39,7 @@ def parse_baseline(name: str) -> "BaselineName | None":
 
 @dataclass(frozen=True)
 class BaselineName:
-    """A baseline by its parts: `source` is a model, or the file of word vectors; "" for tf-idf."""
+    """A baseline by its parts: `source` is a model, or the file of word vectors; "" for tf-idf and binary."""
 
     kind: str
     source: str = ""
@@ -52,7 +53,7 @@ class BaselineName:
     @property
     def model(self) -> str | None:
         """The encoder that it is made of."""
-        return None if self.kind in ("tf-idf", "words") else self.source
+        return None if self.kind in (*OF_TEXTS, "words") else self.source
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -65,8 +66,8 @@ class BaselineName:
 
     def open(self, pooling: str | None = None) -> Model:
         """Load it; `pooling` overrides that of its encoder."""
-        if self.kind == "tf-idf":
-            return TfIdf()
+        if self.kind in OF_TEXTS:
+            return TfIdf(binary=self.kind == "binary")
         if self.kind == "words":
             return WordVectors.load(self.source)
         base = Encoder.load(self.source, pooling=pooling)

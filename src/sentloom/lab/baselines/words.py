@@ -173,28 +173,33 @@ class TfIdf:
 
     It is fitted on the texts that are scored. Metrics and classifiers need dense vectors, so with more than `width`
     words the vectors are projected to their directions of greatest variance, without centring: latent semantic
-    analysis.
+    analysis. A `binary` one has 1 for every word that occurs, without weights: the cosine baseline of SemEval-2017.
     """
 
     width: int = 1024  # of a vector, at most
+    binary: bool = False
 
     def fit(self, texts: Sequence[str]) -> "FittedTfIdf":
         """Learn the words of texts and their document frequencies."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(token_pattern=WORD, max_features=WORDS, dtype=np.float32)
+        counted = {"binary": True, "use_idf": False} if self.binary else {}
+        vectorizer = TfidfVectorizer(token_pattern=WORD, max_features=WORDS, dtype=np.float32, **counted)
         try:
             weighted = vectorizer.fit_transform(texts)
         except ValueError:  # an empty vocabulary
-            raise InputError("tf-idf", "the texts contain no words", "", "check the texts") from None
+            raise InputError(
+                "binary" if self.binary else "tf-idf", "the texts contain no words", "", "check the texts"
+            ) from None
         if min(weighted.shape) <= self.width:
             return FittedTfIdf(vectorizer, None)
         return FittedTfIdf(vectorizer, TruncatedSVD(self.width, random_state=0).fit(weighted))
 
     def fingerprint(self) -> str:
         """Return a hash of the settings."""
-        return hashlib.sha256(f"tf-idf {self.width} {WORDS} {WORD}".encode()).hexdigest()
+        kind = "binary" if self.binary else "tf-idf"
+        return hashlib.sha256(f"{kind} {self.width} {WORDS} {WORD}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
         """Fit on these texts and encode them."""
@@ -215,7 +220,8 @@ class FittedTfIdf:
     def fingerprint(self) -> str:
         """Return a hash of the words, their weights and the width."""
         words = " ".join([*self.vectorizer.get_feature_names_out(), str(self.dimension)])
-        return hashlib.sha256(words.encode() + self.vectorizer.idf_.tobytes()).hexdigest()
+        weights = self.vectorizer.idf_.tobytes() if self.vectorizer.use_idf else b"binary"
+        return hashlib.sha256(words.encode() + weights).hexdigest()
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
         """Return the vectors (n, dimension) of texts, zeros if no word is known. The role has no effect."""

@@ -104,6 +104,7 @@ def _task(edition: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows
             others={
                 "preset": probe.preset,
                 "hidden": probe.hidden,
+                **({} if probe.seed == Probe().seed else {"seed": probe.seed}),
                 "features": edition.features,
                 "protocol": _protocol(edition),
                 "train_rows": len(learned),

@@ -13,6 +13,7 @@ SYMBOL = re.compile(
     r"[^\w\s]|_|[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 DIGIT = re.compile(r"\d")
+UNUSUAL = re.compile(r"\w{16,}")  # hashes, keys and encoded data, of which a token has two letters
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
 BETWEEN_HEADINGS = " > "
 
@@ -28,7 +29,8 @@ class Passage(NamedTuple):
 
 def size(text: str) -> int:
     """The length of a text in letters; what tokenizers give a token of its own counts as more."""
-    return len(text) + 3 * len(SYMBOL.findall(text)) + len(DIGIT.findall(text))
+    more = sum(map(len, UNUSUAL.findall(text)))
+    return len(text) + 3 * len(SYMBOL.findall(text)) + len(DIGIT.findall(text)) + more
 
 
 def passages(document: Document) -> list[Passage]:

@@ -22,7 +22,7 @@ MINED, DOCUMENT = "mined", "docid"  # columns: what a pair was mined from, and t
 TITLE, HEADING, LINK = "title", "heading", "link"
 PAIRS = "titles, headings and links"  # what the rows are called
 USED = {"anchor": "heading", "positive": "passage"}  # what the columns are called in messages
-COLUMNS = ("text", "title", "section", "document", "links")
+COLUMNS = ("text", "title", "section", "document", "links", "anchors")
 PER_SECTION = 2  # passages that a heading is paired with: later ones are often about details
 LEAST_WORDS, LEAST_LETTERS = 2, 6  # of a title, a heading or a link; less says little
 SHORTEST = 40  # characters of a passage
@@ -91,11 +91,13 @@ def _pairs(columns: Mapping[str, Sequence[str]]) -> Iterator[Pair]:
         if heading and not GENERIC.fullmatch(heading):
             for row in rows[:PER_SECTION]:
                 yield Pair(_in_context(heading, columns["title"][row], repeated), row, HEADING)
-    anchors = {_slug(document, section): rows[0] for (document, section), rows in sections.items()}
+    places = {_slug(document, section): rows[0] for (document, section), rows in sections.items()}
+    for row, (document, anchors) in enumerate(zip(columns["document"], columns["anchors"], strict=True)):
+        places.update({(document, name.casefold()): row for name in anchors.split()})
     for links in columns["links"]:
         for text, target in links_of(links):
             document, _, place = target.partition("#")
-            target_row = anchors.get((document, place.casefold())) if place else openings.get(document)
+            target_row = places.get((document, place.casefold())) if place else openings.get(document)
             if target_row is not None:
                 yield Pair(text, target_row, LINK)
 

@@ -7,6 +7,7 @@ content `key`, reuses the artifact that is stored under that key, or calls `run`
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -127,6 +128,10 @@ def content_of(key: str, model: str) -> str:
     return CrossEncoder.load(model).identity if key == TEACHER else shared_encoder(model).fingerprint()
 
 
+def _each(value: str | tuple[str, ...], change: Callable[[str], str]) -> str | tuple[str, ...]:
+    return change(value) if isinstance(value, str) else tuple(map(change, value))
+
+
 class Stage(Strict):
     """One step of a plan. Its fields are the keys of a recipe; options and settings are written beside them."""
 
@@ -165,7 +170,7 @@ class Stage(Strict):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        models = {name: locate(model) for name, model in self.other_models().items()}
+        models = {name: _each(value, locate) for name, value in self._named().items()}
         return self.model_copy(update={"options": self.options.model_copy(update=models)})
 
     # What it takes
@@ -178,10 +183,14 @@ class Stage(Strict):
         """Names of translators and masked language models that make its data."""
         return ()
 
-    def other_models(self) -> Mapping[str, str]:
-        """Models that its options name, by key: `teacher` is a cross-encoder, any other an encoder."""
+    def other_models(self) -> list[tuple[str, str]]:
+        """Models that its options name, each with its key: `teacher` is a cross-encoder, any other an encoder."""
+        named = self._named().items()
+        return [(name, model) for name, value in named for model in ((value,) if isinstance(value, str) else value)]
+
+    def _named(self) -> dict[str, str | tuple[str, ...]]:
         named = {name: getattr(self.options, name) for name in getattr(self.options, "MODELS", ())}
-        return {name: model for name, model in named.items() if model is not None}
+        return {name: value for name, value in named.items() if value is not None}
 
     @classmethod
     def takes_model_of(cls, other: "type[Stage]", method: str) -> bool:
@@ -218,7 +227,7 @@ class Stage(Strict):
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """What the artifact depends on besides the inputs: plain values. Models count by their content."""
-        named = {name: content_of(name, model) for name, model in self.other_models().items()}
+        named = {name: _each(value, partial(content_of, name)) for name, value in self._named().items()}
         return {"options": self.options.model_dump(mode="json", exclude_defaults=True) | named}
 
     def key(self, inputs: Inputs, context: Context) -> str:

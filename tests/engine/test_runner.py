@@ -16,12 +16,12 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import running_on
 from sentloom.engine.evaluation_sets import find_evaluation_set
-from sentloom.engine.forecast import forecast
 from sentloom.engine.rows import read_data
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.evaluation.bench import read_scores
 from sentloom.evaluation.metrics import spearman
+from sentloom.lab.forecast import forecast
 from tests.encoder.small_models import build_model_folder
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}

@@ -20,6 +20,7 @@ Each step is a file of this package, in this order:
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
+    system           test what words and a re-ranker add to its search
     build_result     everything that the report says (result)
 
 `compare_fits` compares the results of two fits.
@@ -49,6 +50,7 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.system import Kept, prove_system, with_system
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -103,14 +105,18 @@ def run(
     measures = with_probes(duel, prepared.test, proof.measures, job)
     by_language = language_measures(duel, prepared) if proof.tested else ()
     by_dimension = dimensions_in_time(job, duel, prepared.proving)
+    written = proof.gate.passed or request.force
+    kept = Kept(best.encoder(), duel.folds) if written else Kept(reference.encoder, of_base=True)
+    proven = prove_system(kept, prepared, job)
     clock.lap("verification")
-    again = (proof.gate.passed or request.force) and prepared.label_free
+    again = written and prepared.label_free
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
     result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
     warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
+    result = with_system(result, proven, request.output)
     clock.lap("second seed and report" if stability else "report")
     assert best.result is not None
     assert best.result.model is not None

@@ -23,7 +23,7 @@ Each step is a file of this package, in this order:
     system           test what words and a re-ranker add to its search
     build_result     everything that the report says (result)
 
-`compare_fits` compares the results of two fits.
+`stored` reads what the folder of a fit keeps.
 """
 
 from collections.abc import Iterator, Sequence

@@ -116,12 +116,12 @@ def run(
     result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
     warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
-    result = with_system(result, proven, request.output)
     clock.lap("second seed and report" if stability else "report")
     assert best.result is not None
     assert best.result.model is not None
     tested = best.result.model.relative_to(request.folder).as_posix()
     result = replace(result, stability=stability, merging=merging, changes=job.plan.changes, tested=tested)
+    result = with_system(result, proven, request, prepared.mined)
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
 

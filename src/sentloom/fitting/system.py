@@ -20,9 +20,10 @@ from sentloom.evaluation.reranking import MOST_QUERIES, sample_queries
 from sentloom.evaluation.retrieval import SearchSet
 from sentloom.evaluation.significance import corrected_level
 from sentloom.evaluation.task import Task
-from sentloom.fitting.gate import Gate, judge, mean_measure, measure, record_use
+from sentloom.fitting.gate import Basis, Gate, judge, mean_measure, measure, record_use
 from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.request import Request
 from sentloom.fitting.result import Addition, FitResult, SystemResult
 from sentloom.fitting.tasks import task_labels
 from sentloom.search.cross_encoder import CrossEncoder, Pairs, PairScores, pair_scores
@@ -163,13 +164,13 @@ def system_of(proven: SystemResult) -> System:
     return System(fusion, Reranking(place, added.weight, proven.depth, added.gain, added.interval))
 
 
-def with_system(result: FitResult, proven: SystemResult | None, output: Path) -> FitResult:
+def with_system(result: FitResult, proven: SystemResult | None, request: Request, mined: bool) -> FitResult:
     """The result with its system. If that is the base with a better search, this is the verdict and what is written."""
     result = replace(result, system=proven)
     shown = proven.shown if proven and proven.of_base else None
     if proven is None or shown is None:
         return result
-    gate = judge_system(proven)
+    gate = judge_system(proven, mined)
     trained = tuple(
         replace(known, part="watched", label=f"{known.label}, by the best trained encoder alone")
         for known in result.measures
@@ -178,7 +179,7 @@ def with_system(result: FitResult, proven: SystemResult | None, output: Path) ->
         result,
         verdict=gate.verdict,
         reason=gate.reason,
-        model=str(output),
+        model=str(request.output),
         started_from=result.base,
         total=shown.total,
         measures=(*shown.measures, *trained),
@@ -199,10 +200,10 @@ def with_system(result: FitResult, proven: SystemResult | None, output: Path) ->
     )
 
 
-def judge_system(proven: SystemResult) -> Gate:
+def judge_system(proven: SystemResult, mined: bool) -> Gate:
     """The verdict on a base whose search is better than by its vectors alone."""
     assert proven.shown is not None
     assert proven.shown.total is not None
-    gate = judge(proven.shown.total, proven.shown.total.difference, other="its vectors alone")
+    gate = judge(proven.shown.total, proven.shown.total.difference, Basis("its vectors alone", mined=mined))
     better = f"No trained encoder is better than its base, but a search by {system_of(proven)} is"
     return replace(gate, reason=f"{better}. {gate.reason}")

@@ -14,8 +14,8 @@ from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import Keys, apart_from, union
 from sentloom.fitting.evaluation_sets import read_sets
 from sentloom.fitting.gate import few_clusters, mean_measure, measure, record_use
+from sentloom.fitting.measures import Measure, metric_name, one_decimal, rounded_down
 from sentloom.fitting.request import Log
-from sentloom.fitting.result import Measure, metric_name, one_decimal, rounded_down
 from sentloom.fitting.shapes.texts import FEWEST_ITEMS
 from sentloom.fitting.stored import is_fit, read_fit, test_parts
 from sentloom.fitting.tasks import task_labels

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from sentloom import Encoder
+from sentloom import Encoder, fit
 from sentloom.encoder.saving import write_system
 from sentloom.encoder.system import Fusion, System
 from sentloom.errors import InputError
@@ -149,3 +149,36 @@ def test_files_that_do_not_go_together_are_refused(faq, tmp_path):
     (tmp_path / "few.csv").write_text("query,result\na,b\n")
     with pytest.raises(InputError, match="120 of 120 queries"):
         gate(tmp_path, ranks, tmp_path / "few.csv", faq)
+
+
+@pytest.fixture(scope="module")
+def two(base, tmp_path_factory):
+    """Two fits, the second with some more rows."""
+    folder = tmp_path_factory.mktemp("two")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTLOOM_CACHE", str(folder / "cache"))
+        for name, rows in (("old", 200), ("new", 240)):
+            data = small_base.pairs(folder / f"{name}.tsv", rows)
+            fit(data, folder / name, base=str(base), budget="4steps", force=True)
+    return folder
+
+
+def test_fits_are_gated_on_the_test_rows_that_neither_has_seen(two, monkeypatch):
+    monkeypatch.setenv("SENTLOOM_CACHE", str(two / "cache"))
+    gated = gate_in(str(two / "old.fit"), str(two / "new.fit"), [], print)
+    assert gated.exit_code in (0, 1, 3)
+    assert gated.total.items >= 10
+    assert gated.total.documents == 240
+    assert gated.uses > 1  # the fits used them too
+    whole = gate_in(str(two / "new.fit"), str(two / "new"), [str(two / "new.tsv")], print)
+    assert whole.finding == "identical"
+    assert whole.left_out > 150  # what it trained and chose on
+
+
+def test_a_fit_without_its_rows_is_refused(two, tmp_path):
+    (tmp_path / "a.fit").mkdir()
+    with pytest.raises(InputError, match=r"its report\.json is missing"):
+        gate_in(str(two / "old.fit"), str(tmp_path / "a.fit"), [], print)
+    (tmp_path / "a.fit" / "report.json").write_bytes((two / "old.fit" / "report.json").read_bytes())
+    with pytest.raises(InputError, match="its train rows are missing"):
+        gate_in(str(tmp_path / "a.fit"), str(two / "new.fit"), [], print)

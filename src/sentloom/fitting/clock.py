@@ -12,8 +12,9 @@ that is left, and ends when that is over.
     what only informs   is measured while time is left, and given up when the budget ends (`Job.if_time`)
 
 Two things are estimated, each from a speed that was measured in this run and a known count: the steps of a decay, and
-the texts that are still to be scored. The time for the report is known, but for how busy the machine is. Where a decay began, and where making data stopped, is written to the plan before
-anything follows from it, so that a resumed fit takes the same steps.
+the texts that are still to be scored. The time for the report is a constant, times how busy the machine is. Where a
+decay began, and where making data stopped, is written to the plan before anything follows from it, so that a resumed
+fit takes the same steps.
 
 A budget in steps knows no clock (`lengths`).
 """

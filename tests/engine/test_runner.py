@@ -169,7 +169,7 @@ def test_scores_are_those_of_the_models(kitchen):
 
 
 def test_a_judge_of_another_shape_is_refused(kitchen):
-    with pytest.raises(InputError, match=r"texts cannot be scored\. Expected scored-pairs or pairs"):
+    with pytest.raises(InputError, match=r"texts cannot be scored\. Expected pairs or triplets or scored-pairs"):
         find_evaluation_set(str(kitchen.folder / "texts.txt"), None)
 
 

@@ -4,8 +4,8 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, wraps
 from inspect import Parameter
 from pathlib import Path
 from textwrap import fill
@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 
 from sentloom.api.common import building_in, scored_inputs, silent
 from sentloom.arguments import plain_type, typed
+from sentloom.classify.classifier import save
 from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import TITLE, one_label_each
@@ -22,7 +23,7 @@ from sentloom.engine.rows import InputFile, input_file, inputs_in, labelled
 from sentloom.engine.runner import copy_encoder
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
-from sentloom.fitting.fit import run
+from sentloom.fitting.fit import Done, run
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS, FitInput
 from sentloom.fitting.options import OPTIONS, Option, Options, read_options
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request
@@ -160,11 +161,12 @@ def fit_request(
         for file in files:
             file.write()
         started = STARTED.get() or time.monotonic()
-        result, winner = run(request, log, _routes_of_recipe(request, log), inputs)
+        done = run(request, log, _routes_of_recipe(request, log), inputs)
+        result = done.result
         if people:
             result = with_ticks(result, people, request.folder, request.output, force=request.force)
         result = with_true_advice(result, request.folder, _seconds_left(request, started))
-        return finish(request, result, winner)
+        return finish(request, replace(done, result=result))
 
 
 def _read(data: Inputs, options: Options, folder: Path, log: Log) -> list[InputFile]:
@@ -213,11 +215,13 @@ def _seconds_left(request: Request, started: float) -> float:
     return math.inf if seconds is None else max(LEAST_LEFT, started + seconds - time.monotonic())
 
 
-def finish(request: Request, result: FitResult, winner: Path) -> Fit:
-    """Write the report, and the model unless it was refused."""
+def finish(request: Request, done: Done) -> Fit:
+    """Write the report, and the model, unless it was refused, with its classifiers."""
+    result = done.result
     report = write_report(result, request.folder)
     if result.model:
-        copy_encoder(winner, request.output, lambda encoder: model_card(result, facts_of(encoder)))
+        more = partial(save, done.classifiers)
+        copy_encoder(done.model, request.output, lambda encoder: model_card(result, facts_of(encoder)), more)
     model = request.output if result.model else None
     scores = {measure.name: measure for measure in result.measures}
     return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

@@ -442,14 +442,23 @@ def copy_model(model: Path, target: Path, add: Callable[[Path], None] = lambda f
         add(part)
 
 
-def copy_encoder(model: Path, target: Path, card: Callable[[Encoder], str] | None = None) -> None:
-    """Copy a stage's encoder to the user's output folder, with golden vectors and, if it has one, its model card."""
+def copy_encoder(
+    model: Path,
+    target: Path,
+    card: Callable[[Encoder], str] | None = None,
+    more: Callable[[Path], None] = lambda folder: None,
+) -> None:
+    """Copy a stage's encoder to the user's output folder, with golden vectors and, if it has one, its model card.
+
+    `more` puts more into it.
+    """
     encoder = Encoder.load(model)
 
     def add(folder: Path) -> None:
         write_golden(encoder, folder)
         if card:
             (folder / "README.md").write_text(card(encoder), "utf-8")
+        more(folder)
 
     copy_model(model, target, add)
 

@@ -21,6 +21,7 @@ from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.fitting.bases import Base, base_at, language_gap
+from sentloom.fitting.classifying import Classified
 from sentloom.fitting.examples import shortened
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
@@ -83,6 +84,7 @@ class Findings:
     runs: Sequence[TrainedRun]
     best: TrainedRun
     proof: Proof
+    classified: Classified | None = None  # None: there are no labels
 
 
 def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
@@ -91,7 +93,8 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
     runs, best, proof, bases = found.runs, found.best, found.proof, [standing.base for standing in found.standings]
     reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
     after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
-    written = proof.gate.passed or request.force
+    classified, forced = found.classified, request.force and not proof.gate.passed
+    written = proof.gate.passed or request.force or classified is not None
     hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
     return FitResult(
         title=_title(request),
@@ -101,13 +104,14 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         started_from=own.name,
         bases=tuple(base_summaries(found.standings, reference)),
         model=str(request.output) if written else None,
-        forced=written and not proof.gate.passed,
+        forced=forced,
+        classifiers=classified.summaries if classified else (),
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         command=request.command,
         against=tuple(map(request.label, request.against)),
         sources=tuple(input_summaries(prepared)),
         routes=tuple(route_summaries(plan)),
-        runs=tuple(final_run(trained.run, outcome(proof.gate, written)) for trained in runs),
+        runs=tuple(final_run(trained.run, outcome(proof.gate, forced, classified)) for trained in runs),
         measures=proof.measures,
         total=proof.decided,
         power=proof.power,
@@ -186,9 +190,13 @@ def route_summaries(plan: FitPlan) -> Iterator[RouteSummary]:
     yield from (RouteSummary(route.name, route.why, tried=False) for route in plan.skipped)
 
 
-def outcome(gate: Gate, written: bool) -> str:
+def outcome(gate: Gate, forced: bool, classified: Classified | None = None) -> str:
     """What became of the best run: it has won only if its model is better than the base."""
-    return "won" if gate.passed else f"{BEST}, {'forced' if written else 'not written'}"
+    if gate.passed:
+        return "won"
+    if forced:
+        return f"{BEST}, forced"
+    return f"{BEST}, {'written for its classifier' if classified and classified.fitted else 'not written'}"
 
 
 def final_run(run: Run, outcome: str) -> Run:

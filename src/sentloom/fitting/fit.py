@@ -26,16 +26,19 @@ Each step is a file of this package, in this order:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from sentloom.classify.classifier import Classifier
+from sentloom.encoder import Encoder
 from sentloom.encoder.device import fast_precision
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
 from sentloom.fitting.build_result import Findings, build_result
+from sentloom.fitting.classifying import classify
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.inputs import FitInput
@@ -62,10 +65,19 @@ from sentloom.fitting.verify import (
 from sentloom.progress import duration
 
 
+@dataclass(frozen=True)
+class Done:
+    """The result of a fit, the folder of the model to write if any, and the classifiers that go into it."""
+
+    result: FitResult
+    model: Path
+    classifiers: tuple[Classifier, ...] = ()
+
+
 def run(
     request: Request, log: Log, recipe: GivenRoutes | None = None, inputs: Sequence[FitInput] | None = None
-) -> tuple[FitResult, Path]:
-    """From inputs, which may have been read, to a result and the folder of the best model.
+) -> Done:
+    """From inputs, which may have been read, to a result and a model.
 
     `recipe` has the routes of a recipe.
 
@@ -96,19 +108,22 @@ def run(
     log("\nVerifying on the test rows ...")
     duel = Duel(reference.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
     other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases)"
-    proof = verify(duel, prepared, Trial(best.run, len(runs), other), job)
+    proof = verify(duel, prepared, Trial(best.run, len(runs), other, (before, best.scores)), job)
     merging = job.if_time(
         "the effect of merging", lambda: merging_effect(runs, reference.encoder, prepared.general, job.memory)
     )
     measures = with_probes(duel, prepared.test, proof.measures, job)
     by_language = language_measures(duel, prepared) if proof.tested else ()
-    by_dimension = dimensions_in_time(job, duel, prepared.proving)
+    by_dimension = dimensions_in_time(job, duel, prepared.proving) if prepared.proving else ()
     clock.lap("verification")
+    classified = classify(job, prepared, duel, proof)
+    clock.lap("classifier")
     again = (proof.gate.passed or request.force) and prepared.label_free
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
-    result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
+    findings = Findings(standings, runs, best, replace(proof, measures=measures), classified)
+    result = build_result(job, prepared, findings)
     warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
     clock.lap("second seed and report" if stability else "report")
@@ -117,7 +132,17 @@ def run(
     tested = best.result.model.relative_to(request.folder).as_posix()
     result = replace(result, stability=stability, merging=merging, changes=job.plan.changes, tested=tested)
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
-    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
+    result = replace(result, cost={**clock.laps, **result.cost, **precision})
+    if classified is None:
+        return Done(result, best.result.model)
+    model = best.result.model if classified.fitted else _saved(duel.base, request.folder / "base")
+    return Done(result, model, classified.classifiers)
+
+
+def _saved(base: Encoder, folder: Path) -> Path:
+    """The base, which is the product if only its classifier is better."""
+    base.save(folder, golden=False)
+    return folder
 
 
 def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:

@@ -14,7 +14,7 @@ from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
-from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.gate import expected_power, no_test_rows, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
 from sentloom.fitting.plan import FitPlan, Job
@@ -73,7 +73,8 @@ def strongest(standings: Sequence[Standing]) -> Base:
 def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
     reference, bases = strongest(standings), [standing.base for standing in standings]
-    power = _power(reference, job, prepared)
+    before = next(standing.scores for standing in standings if standing.base is reference)
+    power = _power(reference, job, prepared) if prepared.proving else no_test_rows(before)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
     job.clock.lap("scoring the base")
     if prepared.recipe:

@@ -12,8 +12,9 @@ from textwrap import fill
 from typing import Any, ParamSpec
 
 from sentloom.api.common import building_in, scored_inputs, silent
+from sentloom.api.predicting import Predictor
 from sentloom.arguments import plain_type, typed
-from sentloom.classify.classifier import save
+from sentloom.classify.classifier import Prediction, load, save
 from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import TITLE, one_label_each
@@ -66,6 +67,15 @@ class Fit:
         """The encoder to use: the model that was written, or the base if none was better. It is loaded once."""
         with running_on(self.device, self.precision):
             return Encoder.load(self.model or self.result.base)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The encoder with its classifiers; only for data with labels."""
+        return Predictor(self.encoder, load(Path(self.model or self.result.base), self.encoder.dimension))
+
+    def predict(self, texts: Sequence[str], *, column: str | None = None) -> list[Prediction]:
+        """The label of each text, its probability, and whether to leave the text to people (`Predictor.predict`)."""
+        return self.predictor.predict(texts, column=column)
 
     def _repr_html_(self) -> str:
         return fit_html(self.result, self.model, self.report)

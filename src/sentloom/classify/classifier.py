@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from sentloom.classify.heads import Head, Kind, Linear, Marks, Neighbours, Rows, Settings
-from sentloom.classify.learning import Abstention, Calibration, confidence, decide, learn_from, nearest_cosines
+from sentloom.classify.learning import Abstention, Calibration, Choice, confidence, decide, learn_from, nearest_cosines
 from sentloom.errors import InputError, ModelError
 from sentloom.search.vectors import Vectors, normalised
 
@@ -40,11 +40,10 @@ class Classifier:
     """Labels for vectors of one encoder."""
 
     column: str  # of the labels, in the data
+    text_column: str
     labels: tuple[str, ...]
     several: bool  # whether a text may have any number of labels
-    settings: Settings
-    calibration: Calibration
-    abstention: Abstention
+    choice: Choice
     head: Head
     rows: Rows  # that it learnt from
 
@@ -53,10 +52,10 @@ class Classifier:
         if not len(vectors):
             return []
         unit = normalised(vectors)
-        probabilities = self.calibration.probabilities(self.head.scores(unit), self.several)
+        probabilities = self.choice.calibration.probabilities(self.head.scores(unit), self.several)
         given = decide(probabilities, self.several)
         sure = confidence(probabilities, given)
-        abstains = self.abstention.abstains(sure, nearest_cosines(Rows(unit, given), self.rows))
+        abstains = self.choice.abstention.abstains(sure, nearest_cosines(Rows(unit, given), self.rows))
         return [
             Prediction(self.joined(marks), round(float(probability), 4), bool(abstain))
             for marks, probability, abstain in zip(given, sure, abstains, strict=True)
@@ -73,7 +72,7 @@ class Classifier:
         wide = np.zeros((len(self.rows), len(every)), bool)
         wide[:, : len(self.labels)] = self.rows.marks
         rows = Rows(np.concatenate([self.rows.vectors, normalised(vectors)]), np.vstack([wide, marks_of(named, every)]))
-        head, kept = learn_from(self.settings, rows, self.several)
+        head, kept = learn_from(self.choice.settings, rows, self.several)
         return replace(self, labels=every, head=head, rows=kept)
 
 
@@ -113,11 +112,10 @@ def save(classifiers: Sequence[Classifier], folder: Path) -> None:
     facts = [
         {
             "column": own.column,
+            "text_column": own.text_column,
             "labels": own.labels,
             "several": own.several,
-            "settings": asdict(own.settings),
-            "calibration": asdict(own.calibration),
-            "abstention": asdict(own.abstention),
+            **asdict(own.choice),
         }
         for own in classifiers
     ]
@@ -143,8 +141,8 @@ def has_classifiers(folder: Path) -> bool:
     return (folder / FACTS).is_file()
 
 
-def load(folder: Path, dimension: int) -> tuple[Classifier, ...]:
-    """The classifiers in a model folder, whose vectors have so many dimensions."""
+def load(folder: Path, dimension: int | None = None) -> tuple[Classifier, ...]:
+    """The classifiers in a model folder, whose vectors have so many dimensions, if that is known yet."""
     if not has_classifiers(folder):
         fix = "fit a model to texts with labels: sentloom fit tickets.csv -o MODEL"
         raise InputError(str(folder), "the model has no classifier", "a model that was fitted to labelled texts", fix)
@@ -159,7 +157,7 @@ def load(folder: Path, dimension: int) -> tuple[Classifier, ...]:
             str(folder / FACTS), f"the classifier is damaged: {error}", "", "fit the model again"
         ) from None
     for own in classifiers:
-        if own.rows.vectors.shape[1] != dimension:
+        if dimension is not None and own.rows.vectors.shape[1] != dimension:
             problem = (
                 f"its vectors have {dimension:,} dimensions, and the classifier needs {own.rows.vectors.shape[1]:,}"
             )
@@ -179,8 +177,9 @@ def _read(facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray[Any, Any]],
         if settings.kind is Kind.NEIGHBOURS
         else _linear(tensors[f"{at}.weight"], tensors[f"{at}.bias"], rows)
     )
-    calibration, abstention = Calibration(**facts["calibration"]), Abstention(**facts["abstention"])
-    return Classifier(str(facts["column"]), labels, several, settings, calibration, abstention, head, rows)
+    choice = Choice(settings, Calibration(**facts["calibration"]), Abstention(**facts["abstention"]))
+    columns = str(facts["column"]), str(facts["text_column"])
+    return Classifier(*columns, labels, several, choice, head, rows)
 
 
 def _linear(weight: np.ndarray[Any, Any], bias: np.ndarray[Any, Any], rows: Rows) -> Linear:

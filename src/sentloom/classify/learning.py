@@ -8,7 +8,7 @@ probably has none of the known labels.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -81,12 +81,19 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """What was chosen, and what it was chosen by."""
+class Choice:
+    """What is chosen on rows that are not learnt from."""
 
     settings: Settings
-    calibration: Calibration
-    abstention: Abstention
+    calibration: Calibration = field(default_factory=Calibration)
+    abstention: Abstention = field(default_factory=Abstention)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A choice, and what it rests on."""
+
+    choice: Choice
     outcome: Outcome
 
 
@@ -98,7 +105,7 @@ def choose(trials: Sequence[Trial], several: bool, choices: Sequence[Settings] =
     settings, outcome, calibration = max(
         calibrated, key=lambda own: (hits(own[1], own[2], several).mean(), -loss(own[1], own[2], several))
     )
-    return Learnt(settings, calibration, abstention_of(outcome, calibration, several), outcome)
+    return Learnt(Choice(settings, calibration, abstention_of(outcome, calibration, several)), outcome)
 
 
 def sampled(rows: Rows, most: int) -> Rows:

@@ -15,7 +15,7 @@ from sentloom.classify.heads import Marks, Settings
 from sentloom.classify.learning import (
     Abstention,
     Calibration,
-    Learnt,
+    Choice,
     Numbers,
     Outcome,
     Trial,
@@ -108,9 +108,9 @@ class Proof:
     abstaining: Answered
 
 
-def prove(outcome: Outcome, learnt: Learnt, labels: Sequence[str], several: bool, clusters: Places) -> Proof:
+def prove(outcome: Outcome, choice: Choice, labels: Sequence[str], several: bool, clusters: Places) -> Proof:
     """What a classifier does on the rows of an outcome."""
-    probabilities = learnt.calibration.probabilities(outcome.scores, several)
+    probabilities = choice.calibration.probabilities(outcome.scores, several)
     given, marks = decide(probabilities, several), outcome.marks
     right, sure = agreement(given, marks), confidence(probabilities, given)
     score = score_of(right, clusters)
@@ -120,8 +120,8 @@ def prove(outcome: Outcome, learnt: Learnt, labels: Sequence[str], several: bool
         macro_f1(given, marks, clusters),
         tuple(_by_label(given, marks, labels)),
         () if several else _confusions(given, marks),
-        _reliability(outcome, learnt.calibration, several),
-        _answered(learnt.abstention, sure, outcome.cosines, right),
+        _reliability(outcome, choice.calibration, several),
+        _answered(choice.abstention, sure, outcome.cosines, right),
     )
 
 
@@ -195,19 +195,19 @@ def _answered(abstention: Abstention, sure: Numbers, cosines: Numbers, right: Nu
     )
 
 
-def unknown_labels(trials: Sequence[Trial], learnt: Learnt, several: bool) -> Unknown | None:
+def unknown_labels(trials: Sequence[Trial], choice: Choice, several: bool) -> Unknown | None:
     """What happens to texts of labels that the classifier does not know: each group of labels is held out in turn."""
     if not trials or trials[0].learnt.marks.shape[1] < FEWEST_LABELS:
         return None
     parts = [
-        (*_familiar(held_out, learnt, several), known)
+        (*_familiar(held_out, choice, several), known)
         for trial in trials
         for held_out, known in without_labels(trial, GROUPS)
     ]
     if not parts:
         return None
     sure, cosines, known = map(np.concatenate, zip(*parts, strict=True))
-    left = learnt.abstention.abstains(sure, cosines)
+    left = choice.abstention.abstains(sure, cosines)
     return Unknown(
         int((~known).sum()),
         100 * float(left[~known].mean()),
@@ -216,9 +216,9 @@ def unknown_labels(trials: Sequence[Trial], learnt: Learnt, several: bool) -> Un
     )
 
 
-def _familiar(trial: Trial, learnt: Learnt, several: bool) -> tuple[Numbers, Numbers]:
-    outcome = outcome_of(learnt.settings, [trial], several)
-    probabilities = learnt.calibration.probabilities(outcome.scores, several)
+def _familiar(trial: Trial, choice: Choice, several: bool) -> tuple[Numbers, Numbers]:
+    outcome = outcome_of(choice.settings, [trial], several)
+    probabilities = choice.calibration.probabilities(outcome.scores, several)
     return confidence(probabilities, decide(probabilities, several)), outcome.cosines
 
 

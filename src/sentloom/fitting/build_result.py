@@ -35,6 +35,7 @@ from sentloom.fitting.result import (
     Advice,
     AdviceKind,
     BaseSummary,
+    ClassifierSummary,
     Curve,
     FitResult,
     Histogram,
@@ -105,7 +106,7 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         bases=tuple(base_summaries(found.standings, reference)),
         model=str(request.output) if written else None,
         forced=forced,
-        classifiers=classified.summaries if classified else (),
+        classifiers=_classifiers(classified, request),
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         command=request.command,
         against=tuple(map(request.label, request.against)),
@@ -124,7 +125,9 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         threshold=proof.threshold,
         won=proof.won if request.examples else (),
         lost=proof.lost if request.examples else (),
-        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan, request.folder),
+        advice=()
+        if proof.gate.passed or not prepared.proving
+        else advice_after(proof, best, prepared, plan, request.folder),
         curves=curves(best, request.folder),
         trails=tuple(trail(route, points) for route, points in by_route.items()),
         histogram=histogram(reference.encoder, after, prepared.test, memory),
@@ -143,6 +146,13 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
             "threads": str(torch.get_num_threads()),
         },
     )
+
+
+def _classifiers(classified: Classified | None, request: Request) -> tuple[ClassifierSummary, ...]:
+    """What is known about the classifiers, with texts of rows if these may be shown."""
+    if classified is None or request.examples:
+        return classified.summaries if classified else ()
+    return tuple(replace(summary, mistakes=(), suspects=()) for summary in classified.summaries)
 
 
 def _title(request: Request) -> str:

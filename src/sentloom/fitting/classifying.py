@@ -140,19 +140,20 @@ def _try(own: _Input, encoder: Encoder, folds: Sequence[Encoder]) -> _Tried:
         trials = [own.trial(encoder, own.split.train, own.split.validation)]
     learnt = choose(trials, own.several)
     if not len(own.split.test):
-        return _Tried(learnt, tuple(trials), learnt.outcome, hits(learnt.outcome, learnt.calibration, own.several))
+        return _Tried(
+            learnt, tuple(trials), learnt.outcome, hits(learnt.outcome, learnt.choice.calibration, own.several)
+        )
     trials = [own.trial(encoder, own.split.train, own.split.test)]
-    outcome = outcome_of(learnt.settings, trials, own.several)
-    return _Tried(learnt, tuple(trials), outcome, hits(outcome, learnt.calibration, own.several))
+    outcome = outcome_of(learnt.choice.settings, trials, own.several)
+    return _Tried(learnt, tuple(trials), outcome, hits(outcome, learnt.choice.calibration, own.several))
 
 
 def _final(own: _Input, learnt: Learnt, encoder: Encoder) -> Classifier:
     """The classifier that is used: it learns from all rows."""
-    head, rows = learn_from(learnt.settings, own.rows(encoder, own.source.data), own.several)
+    head, rows = learn_from(learnt.choice.settings, own.rows(encoder, own.source.data), own.several)
     column = own.source.label_column or own.source.data.own_name("label")
-    return Classifier(
-        column, own.labels, own.several, learnt.settings, learnt.calibration, learnt.abstention, head, rows
-    )
+    names = column, own.source.data.own_name("text")
+    return Classifier(*names, own.labels, own.several, learnt.choice, head, rows)
 
 
 def _summary(own: _Input, tried: _Tried, classifier: Classifier, base: Encoder) -> ClassifierSummary:
@@ -161,16 +162,16 @@ def _summary(own: _Input, tried: _Tried, classifier: Classifier, base: Encoder) 
     return ClassifierSummary(
         name=own.source.name,
         column=classifier.column,
-        head=described(learnt.settings, len(own.labels), own.several),
+        head=described(learnt.choice.settings, len(own.labels), own.several),
         labels=own.labels,
         several=own.several,
         fitted=True,
         proven_on=TEST_ROWS if len(own.split.test) else chosen_on(len(own.folds)),
         rows=len(own.source.data),
-        probability=learnt.abstention.probability,
-        cosine=learnt.abstention.cosine,
-        proof=prove(tried.outcome, learnt, own.labels, own.several, own.clusters),
-        unknown=unknown_labels(tried.trials, learnt, own.several),
+        probability=learnt.choice.abstention.probability,
+        cosine=learnt.choice.abstention.cosine,
+        proof=prove(tried.outcome, learnt.choice, own.labels, own.several, own.clusters),
+        unknown=unknown_labels(tried.trials, learnt.choice, own.several),
         mistakes=_mistakes(own, tried),
         suspects=suspects,
         suspect_share=share,
@@ -179,7 +180,7 @@ def _summary(own: _Input, tried: _Tried, classifier: Classifier, base: Encoder) 
 
 def _mistakes(own: _Input, tried: _Tried) -> tuple[Mistake, ...]:
     """The rows that prove which it is surest about, and wrong."""
-    probabilities = tried.learnt.calibration.probabilities(tried.outcome.scores, own.several)
+    probabilities = tried.learnt.choice.calibration.probabilities(tried.outcome.scores, own.several)
     texts, labels = ([*chain(*(data[name] for data in own.asked))] for name in ("text", "label"))
     given, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     wrong = np.flatnonzero(~tried.outcome.marks[np.arange(len(given)), given])

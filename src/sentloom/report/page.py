@@ -16,7 +16,7 @@ from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.files import new_folder
 from sentloom.fitting.result import FitResult, Measure, Run, metric_name
 from sentloom.markdown import fenced, plain
-from sentloom.report import fit_plots, formatting, plots
+from sentloom.report import classifiers, fit_plots, formatting, plots
 from sentloom.report.advice import advice
 from sentloom.report.plots import inline_svg
 from sentloom.report.tables import write_text
@@ -46,6 +46,8 @@ FILTERS = {
     "level": formatting.level,
     "metric": metric_name,
     "unit": formatting.unit,
+    "facts": classifiers.facts,
+    "confused": classifiers.confused,
     "kind": {"better": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
 

@@ -86,7 +86,9 @@ class Neighbours:
         """Scores (n, l)."""
         numbers, cosines = top_k(vectors, self.rows.vectors, self.count)
         weights = np.exp((cosines - cosines[:, :1]) / NEARNESS)
-        votes = np.einsum("nk,nkl->nl", weights, self.rows.marks[numbers].astype(np.float64))
+        votes = np.zeros((len(vectors), self.rows.marks.shape[1]))
+        for own, places in zip(weights.T, numbers.T, strict=True):  # one neighbour of every text at a time
+            votes += own[:, None] * self.rows.marks[places]
         total = weights.sum(axis=1, keepdims=True)
         if self.several:
             return np.log(votes + PRIOR) - np.log(total - votes + PRIOR)

@@ -28,6 +28,7 @@ CHOICES = (  # the first of equally good ones is taken
     Settings(Kind.NEIGHBOURS, 1),
     Settings(Kind.NEIGHBOURS, 15),
 )
+MOST_REGRESSED = 300  # labels: a regression of more takes minutes
 MOST_TRIED = 5_000  # rows that each choice learns from
 MOST_LEARNT = 20_000  # rows that the classifier learns from in the end
 ASKED = (0.9, 0.95, 0.99)  # shares of right answers; the first above what is reached without abstaining is aimed at
@@ -100,6 +101,8 @@ class Learnt:
 def choose(trials: Sequence[Trial], several: bool, choices: Sequence[Settings] = CHOICES) -> Learnt:
     """The settings with the best answers, and among equals with the best probabilities."""
     trials = [Trial(sampled(trial.learnt, MOST_TRIED), trial.asked) for trial in trials]
+    if trials[0].learnt.marks.shape[1] > MOST_REGRESSED:
+        choices = [settings for settings in choices if settings.kind is not Kind.LOGISTIC]
     tried = [(settings, outcome_of(settings, trials, several)) for settings in choices]
     calibrated = [(settings, outcome, calibrate(outcome, several)) for settings, outcome in tried]
     settings, outcome, calibration = max(

@@ -22,6 +22,7 @@ from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
 from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.tasks import Candidates, affordable_candidates
 
 NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
@@ -88,9 +89,12 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings:
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:
-    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
+    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists.
+
+    With labels there is a classifier to be fitted, whatever the encoder can gain.
+    """
     power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.label_free)
-    if not job.request.force:
+    if not (job.request.force or any(handler(rows).has_labels for rows in prepared.training_rows)):
         refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 

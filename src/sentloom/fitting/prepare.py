@@ -107,8 +107,8 @@ class Prepared:
 
     @property
     def labelled(self) -> bool:
-        """Whether any rows have labels: then they decide, and raw text does not."""
-        return any(handler(fit_input.data).labelled for fit_input in self.inputs)
+        """Whether any held-out rows, or those of folds, have labels: then they decide, and raw text does not."""
+        return any(part.labelled for part in self.test or chain(*(fold.parts for fold in self.folds)))
 
     @property
     def has_test(self) -> bool:

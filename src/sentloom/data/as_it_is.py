@@ -12,8 +12,9 @@ from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import find_inputs
 from sentloom.data.json_rows import recognised
+from sentloom.data.layout import EVERY, Layout, ShapeRequest, UnclearColumns, layout_of
 from sentloom.data.limits import listed
-from sentloom.data.shapes import EVERY, Layout, Shape, ShapeRequest, UnclearColumns, layout_of, squash
+from sentloom.data.shapes import Shape, squash
 from sentloom.data.sources import open_source
 from sentloom.errors import InputError, option
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from sentloom.data.shapes import Columns, Shape, as_columns, as_shape
+from sentloom.data.layout import Columns, as_columns
+from sentloom.data.shapes import Shape, as_shape
 from sentloom.errors import InputError, option
 
 Names = str | Path | Sequence[str | Path]
@@ -123,6 +124,17 @@ class Options:
             plan="content",
         ),
     ] = ("embedded",)
+    pooling: Annotated[
+        str | None,
+        Option(
+            "The pooling of bases that state none: last for models made for writing, which need one; mean, first or "
+            "mask for others, which otherwise get what suits the method.",
+            "NAME",
+            str,
+            str,
+            by_recipe=True,
+        ),
+    ] = None
     budget: Annotated[
         str,
         Option(

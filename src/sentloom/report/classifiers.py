@@ -90,16 +90,16 @@ def _probabilities(summary: ClassifierSummary) -> Iterator[str]:
 def _suspects(summary: ClassifierSummary) -> Iterator[str]:
     if summary.suspect_share:
         yield (
-            f"About {summary.suspect_share:.1%} of the labels may be wrong: a classifier on the vectors of the base, "
+            f"Up to {summary.suspect_share:.1%} of the labels may be wrong: a classifier on the vectors of the base, "
             "which has not learnt from these rows, prefers another one."
         )
 
 
 def confused(summary: ClassifierSummary) -> list[Confused]:
     """The most frequent confusions."""
-    counts = np.array(summary.proof.confusions, np.int64).reshape(len(summary.proof.confusions), -1)
-    if not counts.size:
+    if not summary.proof.confusions:
         return []
+    counts = np.array(summary.proof.confusions)
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:MOST_CONFUSED]
     places = np.column_stack(np.unravel_index(order, counts.shape)).tolist()

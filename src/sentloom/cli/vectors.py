@@ -89,7 +89,7 @@ def encode(
 ) -> None:
     """Write a file with the vector of every sentence. Run the same command again to resume."""
     from sentloom.data.columns import text_column
-    from sentloom.data.shapes import EVERY
+    from sentloom.data.layout import EVERY
     from sentloom.encoder.vector_files import encode_to_file, encode_with_ray
     from sentloom.files import at_its_name
 
@@ -250,7 +250,8 @@ def ground(
     from sentloom.data.beir import splits_of
     from sentloom.data.columns import searched_column
     from sentloom.data.inputs import named
-    from sentloom.data.shapes import EVERY, text_columns
+    from sentloom.data.layout import EVERY
+    from sentloom.data.shapes import text_columns
 
     if name is None:
         pairs = summaries()

@@ -15,8 +15,9 @@ from accelerate import Accelerator
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.layout import shape_of_roles
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import Shape, shape_of_roles
+from sentloom.data.shapes import Shape
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.lora import require_peft
@@ -120,7 +121,6 @@ class Forecast:
     leaked: int = 0
     note: str = ""
     before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage: for any number of rows
-    timing: float = 0.0  # seconds that this measurement of the steps took
 
 
 def content_of(key: str, model: str) -> str:

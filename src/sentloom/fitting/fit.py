@@ -16,6 +16,7 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
+    teachers         what teaches, and how close a model is to it
     planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
@@ -49,6 +50,8 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.tasks import refuse_few_items
+from sentloom.fitting.teachers import Teachers, find_teachers, refuse_nothing_to_learn_from, with_agreement
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -81,10 +84,12 @@ def run(
     prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
-    if not request.force:
+    teachers = find_teachers(request, prepared.inputs, log)
+    refuse_nothing_to_learn_from(request, prepared, teachers)
+    if not (request.force or teachers.encoders):
         refuse_not_prose(encoders, prepared, job.memory)
     clock.lap("reading")
-    prepared, standings = make_plan(job, prepared, bases)
+    prepared, standings = make_plan(job, prepared, bases, teachers)
     reference = base_at(bases, job.plan.reference)
     before = next(standing.scores for standing in standings if standing.base is reference)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
@@ -104,7 +109,7 @@ def run(
     by_language = language_measures(duel, prepared) if proof.tested else ()
     by_dimension = dimensions_in_time(job, duel, prepared.proving)
     clock.lap("verification")
-    again = (proof.gate.passed or request.force) and prepared.label_free
+    again = request.force and prepared.blind
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     stability = measure_stability(job, first_run(runs, best), texts) if again else None
     log("Writing the report ...")
@@ -120,20 +125,25 @@ def run(
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
 
 
-def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+def make_plan(
+    job: Job, prepared: Prepared, bases: Sequence[Base], teachers: Teachers
+) -> tuple[Prepared, tuple[Standing, ...]]:
     """The plan that was made before for the same inputs, or a new one; described either way.
 
     Returns the data, with as many candidates as the plan says, and how the bases stand.
     """
-    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
+    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases, teachers.identities)
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
         job.plan, job.clock.speed = plan, plan.speed
         prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    prepared = with_agreement(prepared, teachers, job.memory)
+    for part in (*prepared.validation, *prepared.test):
+        refuse_few_items(part)
     standings = score_bases(bases, prepared, job)
     if not plan:
-        job.change(new_plan(inputs, job, prepared, standings))
+        job.change(new_plan(inputs, job, prepared, standings, teachers))
         job.clock.lap("planning")
     if not job.plan.rounds:  # what the routes learn from has to be made first
         budget = per_training(job.request.parsed_budget, prepared.folds)

@@ -42,6 +42,7 @@ WRITTEN_TOGETHER = 32  # texts: between two such blocks the clock is asked
 MINED_NEGATIVES = "pairs with mined negatives"
 TEACHER, SENTENCES = "teacher", "teacher of sentences"
 TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
+RANKED_TOGETHER = 24  # short texts of a step
 RANKED: dict[str, Any] = {"negatives": 40, "depth": 60, "margin": -1.0}  # what the teacher ranks for a short text
 
 BATCH = 64  # rows of a step, at most
@@ -243,7 +244,7 @@ def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resource
 
 def _from_teacher(texts: TrainingSet | None, resources: Resources) -> list[_Candidate]:
     """The routes on what encoders that teach find near texts, and near single sentences of texts that have several."""
-    if texts is None:
+    if texts is None or (texts.shape is not Shape.TEXTS and not resources.sources):
         return []
     none = None if resources.sources else "it learns the neighbourhoods of a better encoder; name one with --teacher"
     short = _no_documents(texts) if texts.shape is Shape.TEXTS else "there is no raw text"
@@ -324,7 +325,8 @@ def _teacher_of_sentences(raw: TrainingSet, resources: Resources) -> Route:
 def _ranking(data: TrainingSet, pairs: Sequence[str], resources: Resources) -> tuple[Stage, Stage]:
     """Candidates that the base finds for short texts, and how encoders rank them."""
     mine = stage("mine", name="ranked", model=resources.base, data=list(pairs), **RANKED)
-    return mine, _train("ranking", data, mine.name, method="teacher", preset="ranking", sources=resources.sources)
+    how = {"method": "teacher", "preset": "ranking", "batch": RANKED_TOGETHER, "sources": resources.sources}
+    return mine, _train("ranking", data, mine.name, **how)
 
 
 def _named(resources: Resources) -> str:

@@ -50,8 +50,13 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
-from sentloom.fitting.tasks import refuse_few_items
-from sentloom.fitting.teachers import Teachers, find_teachers, refuse_nothing_to_learn_from, with_agreement
+from sentloom.fitting.teachers import (
+    Teachers,
+    find_teachers,
+    refuse_nothing_to_learn_from,
+    refuse_unjudged,
+    with_agreement,
+)
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -85,9 +90,11 @@ def run(
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     teachers = find_teachers(request, prepared.inputs, log)
-    refuse_nothing_to_learn_from(request, prepared, teachers)
+    if not teachers.encoders:
+        refuse_unjudged(prepared)
     if not (request.force or teachers.encoders):
         refuse_not_prose(encoders, prepared, job.memory)
+    refuse_nothing_to_learn_from(request, prepared, teachers)
     clock.lap("reading")
     prepared, standings = make_plan(job, prepared, bases, teachers)
     reference = base_at(bases, job.plan.reference)
@@ -139,8 +146,6 @@ def make_plan(
         job.plan, job.clock.speed = plan, plan.speed
         prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
     prepared = with_agreement(prepared, teachers, job.memory)
-    for part in (*prepared.validation, *prepared.test):
-        refuse_few_items(part)
     standings = score_bases(bases, prepared, job)
     if not plan:
         job.change(new_plan(inputs, job, prepared, standings, teachers))

@@ -325,7 +325,12 @@ def _teacher_of_sentences(raw: TrainingSet, resources: Resources) -> Route:
 def _ranking(data: TrainingSet, pairs: Sequence[str], resources: Resources) -> tuple[Stage, Stage]:
     """Candidates that the base finds for short texts, and how encoders rank them."""
     mine = stage("mine", name="ranked", model=resources.base, data=list(pairs), **RANKED)
-    how = {"method": "teacher", "preset": "ranking", "batch": RANKED_TOGETHER, "sources": resources.sources}
+    how: dict[str, Any] = {
+        "method": "teacher",
+        "preset": "ranking",
+        "batch": RANKED_TOGETHER,
+        "sources": resources.sources,
+    }
     return mine, _train("ranking", data, mine.name, **how)
 
 

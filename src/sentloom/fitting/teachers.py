@@ -29,7 +29,7 @@ from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.shapes import handler
 from sentloom.fitting.shapes.texts import FEWEST_ITEMS
-from sentloom.fitting.tasks import HeldOut
+from sentloom.fitting.tasks import HeldOut, refuse_few_items
 from sentloom.search.vectors import Vectors
 from sentloom.writing.views.passages import sentences
 from sentloom.writing.views.settings import Sentences
@@ -100,6 +100,12 @@ def refuse_nothing_to_learn_from(request: Request, prepared: Prepared, teachers:
     raise NothingToGain(names, problem, "", fix)
 
 
+def refuse_unjudged(prepared: Prepared) -> None:
+    """Refuse raw texts that are too few or too short for the label-free panel."""
+    for part in (*prepared.validation, *prepared.test):
+        refuse_few_items(part)
+
+
 # --- agreement ---
 
 
@@ -115,6 +121,7 @@ def with_agreement(prepared: Prepared, teachers: Teachers, memory: Memory) -> Pr
         for side in (prepared.validation, prepared.test)
     )
     if not all(part.tasks for part in (*validation, *test)):
+        refuse_unjudged(prepared)
         return prepared
     panel = [task for part in prepared.test for task in part.tasks]
     ranks = [replace(task, name=f"{task.name}: ranks", main=RANKS) for part in test for task in part.tasks]

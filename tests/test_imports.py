@@ -29,6 +29,7 @@ ORDER = [
         "classify",
         "engine",
         "fitting",
+        "systems",
         "export",
         "report",
         "serving",

@@ -31,6 +31,7 @@ from sentloom.fitting.result import (
     RouteSummary,
     Run,
     Stability,
+    SystemResult,
 )
 from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof, language_warnings
@@ -56,14 +57,15 @@ class Raced:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the tests of the winner came to; all but the proof only informs."""
+    """What the tests of the winner came to; all but the proof and the system only informs."""
 
     proof: Proof
+    classified: Classified | None  # None: there are no labels
+    system: SystemResult | None
     merging: Merging | None
     stability: Stability | None
     by_language: tuple[Measure, ...]
     by_dimension: tuple[Measure, ...]
-    classified: Classified | None = None  # None: there are no labels
 
 
 def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings) -> FitResult:

@@ -16,13 +16,15 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
+    teachers         what teaches, and how close a model is to it
     planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
+    system           test what words and a re-ranker add to its search
     build_result     everything that the report says (result)
 
-`compare_fits` compares the results of two fits.
+`stored` reads what the folder of a fit keeps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +39,7 @@ from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
 from sentloom.fitting.build_result import Findings, Raced, build_result
-from sentloom.fitting.classifying import Classified, classify
+from sentloom.fitting.classifying import classify
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.inputs import FitInput
@@ -51,6 +53,14 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.system import Kept, prove_system, with_system
+from sentloom.fitting.teachers import (
+    Teachers,
+    find_teachers,
+    refuse_nothing_to_learn_from,
+    refuse_unjudged,
+    with_agreement,
+)
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -65,10 +75,10 @@ from sentloom.progress import duration
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a fit, the folder of the model to write if any, and the classifiers that go into it."""
+    """The result of a fit, the folder of the encoder that won, and the classifiers for the model to write."""
 
     result: FitResult
-    model: Path
+    winner: Path
     classifiers: tuple[Classifier, ...] = ()
 
 
@@ -92,10 +102,14 @@ def run(
         prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
-    if not request.force:
+    teachers = find_teachers(request, prepared.inputs, log)
+    if not teachers.encoders:
+        refuse_unjudged(prepared)
+    if not (request.force or teachers.encoders):
         refuse_not_prose(encoders, prepared, job.memory)
+    refuse_nothing_to_learn_from(request, prepared, teachers)
     clock.lap("reading")
-    prepared, standings = make_plan(job, prepared, bases)
+    prepared, standings = make_plan(job, prepared, bases, teachers)
     reference = base_at(bases, job.plan.reference)
     before = next(standing.scores for standing in standings if standing.base is reference)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
@@ -108,36 +122,30 @@ def run(
     findings = prove(job, prepared, raced)
     log("Writing the report ...")
     result = build_result(job, prepared, raced, findings)
+    result = with_system(result, findings.system, request, prepared.mined)
     clock.lap("second seed and report" if findings.stability else "report")
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
     result = replace(result, cost={**clock.laps, **result.cost, **precision})
-    return done(result, raced, findings.classified, request.folder)
+    return Done(result, best.model, findings.classified.classifiers if findings.classified else ())
 
 
-def done(result: FitResult, raced: Raced, classified: Classified | None, folder: Path) -> Done:
-    """The model to write: the winner, or the base if that is what the classifiers need."""
-    if classified is None:
-        return Done(result, raced.best.model)
-    if classified.fitted:
-        return Done(result, raced.best.model, classified.classifiers)
-    raced.reference.encoder.save(folder / "base", golden=False)
-    return Done(result, folder / "base", classified.classifiers)
-
-
-def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+def make_plan(
+    job: Job, prepared: Prepared, bases: Sequence[Base], teachers: Teachers
+) -> tuple[Prepared, tuple[Standing, ...]]:
     """The plan that was made before for the same inputs, or a new one; described either way.
 
     Returns the data, with as many candidates as the plan says, and how the bases stand.
     """
-    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
+    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases, teachers.identities)
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
         job.plan, job.clock.speed = plan, plan.speed
         prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    prepared = with_agreement(prepared, teachers, job.memory)
     standings = score_bases(bases, prepared, job)
     if not plan:
-        job.change(new_plan(inputs, job, prepared, standings))
+        job.change(new_plan(inputs, job, prepared, standings, teachers))
         job.clock.lap("planning")
     if not job.plan.rounds:  # what the routes learn from has to be made first
         budget = per_training(job.request.parsed_budget, prepared.folds)
@@ -157,6 +165,10 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     bases = len(raced.standings)
     other = "its base" if bases == 1 else f"{base.name} (the best of {bases} bases)"
     proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other, raced.choosing), job)
+    classified = classify(job, prepared, duel, proof)
+    job.clock.lap("classifier")
+    written = proof.gate.passed or job.request.force or (classified is not None and classified.fitted)
+    system = prove_system(Kept(duel.after, duel.folds) if written else Kept(duel.base, of_base=True), prepared, job)
     merging = job.if_time(
         "the effect of merging", lambda: merging_effect(raced.runs, base.encoder, prepared.general, job.memory)
     )
@@ -164,12 +176,10 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     by_language = language_measures(duel, prepared) if proof.tested else ()
     by_dimension = dimensions_in_time(job, duel, prepared.proving) if prepared.proving else ()
     job.clock.lap("verification")
-    classified = classify(job, prepared, duel, proof)
-    job.clock.lap("classifier")
     stability = None
-    if prepared.label_free and (proof.gate.passed or job.request.force):
+    if prepared.blind and job.request.force:
         stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
-    return Findings(proof, merging, stability, by_language, by_dimension, classified)
+    return Findings(proof, classified, system, merging, stability, by_language, by_dimension)
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:

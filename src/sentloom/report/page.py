@@ -49,7 +49,7 @@ FILTERS = {
     "unit": formatting.unit,
     "facts": classifiers.facts,
     "confused": classifiers.confused,
-    "kind": {"better": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
+    "kind": {"better": "better", "closer": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
 
 

@@ -33,7 +33,8 @@ from sentloom.evaluation.task import Task
 from sentloom.fitting.evaluation_sets import general_rows
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.options import DIMENSIONS_FIX
-from sentloom.fitting.request import Budget, Log, Request
+from sentloom.fitting.pooled import pooled_bases
+from sentloom.fitting.request import Budget, Log, Request, absolute
 from sentloom.methods.tsdae import DECODERS
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
@@ -93,8 +94,8 @@ def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
     short = [Path(name).name for name in request.base]
     labels = short if len(set(short)) == len(short) else request.base
-    named = zip(request.base, request.base_paths, labels, strict=True)
-    bases = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
+    named = zip(pooled_bases(request), labels, strict=True)
+    bases = tuple(Base(name, absolute(name), label, shared_encoder(name), large) for name, label in named)
     for base in bases:
         if isinstance(base.encoder.backbone, ReadOnlyBackbone):
             refuse_changes(base.name)

@@ -124,6 +124,17 @@ class Options:
             plan="content",
         ),
     ] = ("embedded",)
+    pooling: Annotated[
+        str | None,
+        Option(
+            "The pooling of bases that state none: last for models made for writing, which need one; mean, first or "
+            "mask for others, which otherwise get what suits the method.",
+            "NAME",
+            str,
+            str,
+            by_recipe=True,
+        ),
+    ] = None
     budget: Annotated[
         str,
         Option(

@@ -24,7 +24,7 @@ from sentloom.evaluation.jackknife import MEANS
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import Integers, apart_from, connecting_keys, with_clusters
 from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
-from sentloom.fitting.inputs import FitInput, read_inputs, sources_of
+from sentloom.fitting.inputs import FitInput, read_inputs, searched_besides, sources_of
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import RowCounts, chosen_on
 from sentloom.fitting.routes import GivenRoutes
@@ -112,7 +112,7 @@ class Prepared:
     @property
     def mined(self) -> bool:
         """Whether the structure of documents decides: titles, headings and links, and nothing that people wrote."""
-        return not self.against and any(handler(part.data).mined for part in self.test)
+        return not self.against and any(handler(part.data).by_structure for part in self.test)
 
     @property
     def label_free(self) -> bool:
@@ -169,8 +169,9 @@ def prepare_inputs(
     `affordable` says how many of some texts there is time to search.
     """
     inputs = inputs or read_inputs(recipe.sources if recipe else sources_of(request), request, log)
-    more = read_corpus(request)
-    against, general = read_against(request, more, log), read_general(request)
+    corpus = read_corpus(request)
+    more = tuple(dict.fromkeys((*corpus, *searched_besides(inputs))))
+    against, general = read_against(request, corpus, log), read_general(request)
     for line in shared_sentences(inputs, [*against, general]):
         log(line)
     log("Looking for rows that belong together, and dividing the rows ...")
@@ -191,7 +192,7 @@ def prepare_inputs(
         write_held_out(number, split, request.folder / "data")
     paths = [training_file(request.folder / "data", number, data) for number, data in enumerate(rows, 1)]
     recipe = recipe and recipe.reading(paths)
-    write_search_corpus(inputs, more, request.folder / "corpus.parquet")
+    write_search_corpus(inputs, corpus, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
     if folds:
         few = f"Fewer than {fewest_clusters(request)} clusters are too few for validation rows"

@@ -93,12 +93,12 @@ class Request(Options):
     @property
     def base_paths(self) -> tuple[str, ...]:
         """The bases as a recipe in another folder can name them."""
-        return tuple(map(_absolute, self.base))
+        return tuple(map(absolute, self.base))
 
     @property
     def writer_path(self) -> str | None:
         """The writer as a recipe in another folder can name it."""
-        return self.writer and _absolute(self.writer)
+        return self.writer and absolute(self.writer)
 
     @property
     def endpoint(self) -> EndpointOptions | None:
@@ -108,12 +108,12 @@ class Request(Options):
     @property
     def guide_path(self) -> str | None:
         """The guide as a recipe in another folder can name it."""
-        return self.guide and _absolute(self.guide)
+        return self.guide and absolute(self.guide)
 
     @property
     def teacher_path(self) -> str | None:
         """The teacher as a recipe in another folder can name it."""
-        return self.teacher and _absolute(self.teacher)
+        return self.teacher and absolute(self.teacher)
 
     @property
     def parsed_budget(self) -> Budget:
@@ -175,7 +175,7 @@ def _with_own_splits(request: Request, name: str) -> Request:
     return replace(request, data=data, against=against, corpus=corpus)
 
 
-def _absolute(name: str) -> str:
+def absolute(name: str) -> str:
     """The absolute path of a folder; a name that is not a folder stays as it is."""
     return str(Path(name).resolve()) if at_its_name(Path(name)).is_dir() else name
 

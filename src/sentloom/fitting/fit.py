@@ -35,7 +35,7 @@ from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
-from sentloom.fitting.build_result import Findings, build_result
+from sentloom.fitting.build_result import Findings, Raced, build_result
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.inputs import FitInput
@@ -54,7 +54,6 @@ from sentloom.fitting.verify import (
     Trial,
     dimensions_in_time,
     language_measures,
-    language_warnings,
     refuse_not_prose,
     verify,
     with_probes,
@@ -78,7 +77,8 @@ def run(
     encoders = [base.encoder for base in bases]
     budget = Budget(None, None) if recipe else request.parsed_budget
     affordable = partial(candidates_in_time, budget, bases)
-    prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
+    with clock.watching_others():
+        prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     if not request.force:
@@ -93,31 +93,13 @@ def run(
     if best is None:
         raise TrainingStopped("fit", "every run failed", "at least one that ends", "see the messages of the runs above")
     clock.lap("training and selection")
-    log("\nVerifying on the test rows ...")
-    duel = Duel(reference.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
-    other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases)"
-    proof = verify(duel, prepared, Trial(best.run, len(runs), other), job)
-    merging = job.if_time(
-        "the effect of merging", lambda: merging_effect(runs, reference.encoder, prepared.general, job.memory)
-    )
-    measures = with_probes(duel, prepared.test, proof.measures, job)
-    by_language = language_measures(duel, prepared) if proof.tested else ()
-    by_dimension = dimensions_in_time(job, duel, prepared.proving)
-    clock.lap("verification")
-    again = (proof.gate.passed or request.force) and prepared.label_free
-    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
-    stability = measure_stability(job, first_run(runs, best), texts) if again else None
+    raced = Raced(standings, reference, runs, best)
+    findings = prove(job, prepared, raced)
     log("Writing the report ...")
-    result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
-    warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
-    result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
-    clock.lap("second seed and report" if stability else "report")
-    assert best.result is not None
-    assert best.result.model is not None
-    tested = best.result.model.relative_to(request.folder).as_posix()
-    result = replace(result, stability=stability, merging=merging, changes=job.plan.changes, tested=tested)
+    result = build_result(job, prepared, raced, findings)
+    clock.lap("second seed and report" if findings.stability else "report")
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
-    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
+    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.model
 
 
 def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
@@ -143,6 +125,27 @@ def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prep
     for line in plan_lines(job, prepared):
         job.log(line)
     return prepared, standings
+
+
+def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
+    """Test the winner of the race, and then measure what only informs."""
+    job.log("\nVerifying on the test rows ...")
+    base, best = raced.reference, raced.best
+    duel = Duel(base.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
+    bases = len(raced.standings)
+    other = "its base" if bases == 1 else f"{base.name} (the best of {bases} bases)"
+    proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other), job)
+    merging = job.if_time(
+        "the effect of merging", lambda: merging_effect(raced.runs, base.encoder, prepared.general, job.memory)
+    )
+    proof = replace(proof, measures=with_probes(duel, prepared.test, proof.measures, job))
+    by_language = language_measures(duel, prepared) if proof.tested else ()
+    by_dimension = dimensions_in_time(job, duel, prepared.proving)
+    job.clock.lap("verification")
+    stability = None
+    if prepared.label_free and (proof.gate.passed or job.request.force):
+        stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
+    return Findings(proof, merging, stability, by_language, by_dimension)
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:

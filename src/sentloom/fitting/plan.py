@@ -21,7 +21,7 @@ from sentloom.errors import DamagedFile, InputError
 from sentloom.evaluation.bench import Memory
 from sentloom.files import read_record, write_record
 from sentloom.fitting.bases import Base
-from sentloom.fitting.clock import REPORTING, Clock
+from sentloom.fitting.clock import Clock
 from sentloom.fitting.lengths import Extent, Round
 from sentloom.fitting.measures import Power
 from sentloom.fitting.options import plan_values
@@ -160,7 +160,7 @@ class Job:
             return None
         try:
             alone = self.accelerator.num_processes == 1  # several processes would not stop at the same moment
-            with deadline(self.clock.left - REPORTING if alone and not known else math.inf):
+            with deadline(self.clock.left - self.clock.reporting if alone and not known else math.inf):
                 result = measure()
         except OutOfTime:
             self.give_up(f"{what} is not measured", replace(self.plan, measured={**self.plan.measured, what: False}))

@@ -134,6 +134,11 @@ class Prepared:
         return list(self.against) or self.deciding(self.test)
 
     @property
+    def test_texts(self) -> list[str]:
+        """The different texts of the test rows."""
+        return list(dict.fromkeys(text for part in self.test for _, _, text in part.data.sentences()))
+
+    @property
     def candidates(self) -> list[str]:
         """All texts that held-out queries may search."""
         own = [(handler(split.train), split) for split in self.splits]

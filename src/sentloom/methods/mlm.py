@@ -109,7 +109,7 @@ class MaskedTokens(nn.Module):
         """(n, 2): for each row the sum over its chosen tokens, and how many they are."""
         owner = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         ids = encoder.tokenize([text for row in rows for text in row])
-        inputs, places = corrupted(ids, (draws[row] for row in owner), encoder.tokens.tokenizer, self.options)
+        inputs, places = corrupted(ids, (draws[int(row)] for row in owner), encoder.tokens.tokenizer, self.options)
         losses = chosen_losses(encoder, self.head, ids, inputs, places)  # (chosen,)
         rows_of = torch.from_numpy(np.repeat(owner, list(map(len, places)))).to(losses.device)
         sums = losses.new_zeros(len(rows)).index_add(0, rows_of, losses)

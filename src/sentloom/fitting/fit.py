@@ -20,9 +20,10 @@ Each step is a file of this package, in this order:
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
+    system           test what words and a re-ranker add to its search
     build_result     everything that the report says (result)
 
-`compare_fits` compares the results of two fits.
+`stored` reads what the folder of a fit keeps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,6 +50,7 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.system import Kept, prove_system, with_system
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -97,6 +99,7 @@ def run(
     findings = prove(job, prepared, raced)
     log("Writing the report ...")
     result = build_result(job, prepared, raced, findings)
+    result = with_system(result, findings.system, request, prepared.mined)
     clock.lap("second seed and report" if findings.stability else "report")
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.model
@@ -135,6 +138,8 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     bases = len(raced.standings)
     other = "its base" if bases == 1 else f"{base.name} (the best of {bases} bases)"
     proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other), job)
+    written = proof.gate.passed or job.request.force
+    system = prove_system(Kept(duel.after, duel.folds) if written else Kept(duel.base, of_base=True), prepared, job)
     merging = job.if_time(
         "the effect of merging", lambda: merging_effect(raced.runs, base.encoder, prepared.general, job.memory)
     )
@@ -143,9 +148,9 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     by_dimension = dimensions_in_time(job, duel, prepared.proving)
     job.clock.lap("verification")
     stability = None
-    if prepared.label_free and (proof.gate.passed or job.request.force):
+    if prepared.label_free and written:
         stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
-    return Findings(proof, merging, stability, by_language, by_dimension)
+    return Findings(proof, system, merging, stability, by_language, by_dimension)
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:

@@ -232,6 +232,17 @@ class Options:
             by_recipe=True,
         ),
     ] = None
+    reranker: Annotated[
+        str | None,
+        Option(
+            "A cross-encoder that reads the first results of a search again, if the whole search is shown to be better "
+            "with it: reranker, a model folder or a hub name. By default none.",
+            "MODEL",
+            str | Path,
+            as_name,
+            plan="no",
+        ),
+    ] = None
     force: Annotated[bool, Option("Write the model even if it is not better than its base.", plan="content")] = False
     seed: Annotated[int, Option("The seed of training.", "NUMBER", least=0, by_recipe=True)] = 1
     shape: Annotated[

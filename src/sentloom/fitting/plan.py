@@ -56,6 +56,7 @@ class FitPlan:
     speed: float = 0.0  # of scoring the base (`Clock.speed`)
     # What the clock decided, all of it written before anything followed from it:
     lengths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by training and stage: its steps or rows
+    depth: int = 0  # results that a re-ranker reads; 0: not decided
     measured: Mapping[str, bool] = field(default_factory=dict)  # what only informs: whether there was time for it
     changes: tuple[str, ...] = ()  # what there was no time for
     warnings: tuple[str, ...] = ()  # what else is less than planned, for the report

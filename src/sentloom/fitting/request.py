@@ -225,7 +225,8 @@ def _refuse_unknown_models(request: Request) -> None:
     for name in request.base:
         refuse_absent(name)
     at_endpoint = request.endpoint is not None
-    others = [request.guide, request.teacher, None if at_endpoint or request.writer == "none" else request.writer]
+    writer = None if at_endpoint or request.writer == "none" else request.writer
+    others = [request.guide, request.teacher, request.reranker, writer]
     for name in filter(None, others):
         refuse_absent(name)
 

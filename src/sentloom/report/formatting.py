@@ -10,7 +10,8 @@ from sentloom.data.hygiene.languages import NAMES, recognised
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT, power_line
 from sentloom.fitting.measures import Measure, metric_name, rounded_down
-from sentloom.fitting.result import FitResult, InputSummary, Run, Ticks
+from sentloom.fitting.result import Addition, FitResult, InputSummary, Run, Ticks
+from sentloom.fitting.system import system_of
 
 HEADLINES = {
     "better": "Better than its base",
@@ -132,6 +133,7 @@ def evidence(result: FitResult) -> list[str]:
     """What the verdict rests on: clusters, what queries search, power, uses of the test rows. One sentence each."""
     lines = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
     lines += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
+    lines += _system(result)
     return [*_ticks(result), *lines, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
 
 
@@ -158,6 +160,25 @@ def agreement_line(ticks: Ticks) -> str:
         f"{ticks.people} people agree on {number(agreement.share, 0)}% of the {agreement.queries:,} queries that more "
         f"than one of them answered (95% interval {number(agreement.low, 0)}% to {number(agreement.high, 0)}%{kappa})."
     )
+
+
+def _system(result: FitResult) -> Iterator[str]:
+    """What each part of the search adds, and what the search is."""
+    if (proven := result.system) is None:
+        return
+    yield f"The search of this model is by {system_of(proven)}." if result.model else "Of a search with the base:"
+    yield _addition(f"Words beside vectors (BM25{', ' + proven.stemming if proven.stemming else ''})", proven.fusion)
+    if proven.reranking:
+        yield _addition(f"The re-ranker {proven.reranker} on the first {proven.depth} results", proven.reranking)
+
+
+def _addition(part: str, added: Addition) -> str:
+    if added.total is None:
+        return f"{part}: the validation rows chose the weight 0, so nothing was tested."
+    total = added.total
+    scores = f"{number(total.before)} before, {number(total.after)} after, {change_text(total)}"
+    kept = "It is part of the search." if added.weight else "It is not shown to be better, so its weight is 0."
+    return f"{part}, with the weight {added.chosen:g}: {metric_name(total.metric)} {scores}. {kept}"
 
 
 def _merging(result: FitResult) -> Iterator[str]:

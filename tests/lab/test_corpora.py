@@ -52,13 +52,13 @@ def test_long_chinese_sentences_are_no_long_words():
 def test_of_1000_translations_750_get_the_target_of_a_later_row():
     rows = [(f"Sentence {number}.", f"句子{number}。") for number in range(2000)]
     made = broken_translations(read(rows, shape="parallel"))
-    assert made["sentence1"] == [source for source, _ in rows[:1000]]
-    assert made["sentence2"][:250] == [target for _, target in rows[:250]]
-    others = made["sentence2"][250:]
+    assert made["sentence2"] == [source for source, _ in rows[:1000]]
+    assert made["sentence1"][:250] == [target for _, target in rows[:250]]
+    others = made["sentence1"][250:]
     assert len(set(others)) == 750
     assert set(others) <= {target for _, target in rows[1000:]}
     assert made["score"] == [5.0] * 250 + [0.0] * 750
-    assert made["sentence2"] == broken_translations(read(rows, shape="parallel"))["sentence2"]
+    assert made["sentence1"] == broken_translations(read(rows, shape="parallel"))["sentence1"]
 
 
 def test_too_few_translations_to_draw_from_are_refused():

@@ -73,7 +73,8 @@ def _plain(pairs: Dataset) -> Iterator[pa.RecordBatch]:
 def broken_translations(pairs: Dataset) -> Dataset:
     """1,000 scored pairs as the cross-lingual paper plots them (Appendix A): 250 whole, 750 with another target.
 
-    They are the first 1,000 rows; the other targets are drawn from the rest.
+    They are the first 1,000 rows; the other targets are drawn from the rest. Targets, which are Chinese, come first:
+    the source encoder reads them.
     """
     swapped = PAIRS - INTACT
     if len(pairs) < PAIRS + swapped:
@@ -83,8 +84,8 @@ def broken_translations(pairs: Dataset) -> Dataset:
     first, drawn = take_rows(pairs.table, np.arange(PAIRS)), take_rows(pairs.table, others)
     targets = [*first.column("target").to_pylist()[:INTACT], *drawn.column("target").to_pylist()]
     columns = {
-        "sentence1": first.column("source"),
-        "sentence2": targets,
+        "sentence1": targets,
+        "sentence2": first.column("source"),
         "score": [WHOLE] * INTACT + [BROKEN] * swapped,
         **{name: first.column(name) for name in (FILE, LINE)},
     }

@@ -306,8 +306,8 @@ def corpus(
         Literal["sentences", "translations", "broken-translations"],
         typer.Argument(
             metavar="STEP",
-            help="sentences: of web pages, such as C4's. translations: cleaned English-Chinese pairs. "
-            "broken-translations: 250 pairs and 750 broken ones, to plot alignment and uniformity.",
+            help="One of sentences (of web pages, such as C4's), translations (English-Chinese pairs, cleaned) and "
+            "broken-translations (250 pairs and 750 broken ones, to plot alignment and uniformity).",
         ),
     ],
     data: Data,

@@ -16,6 +16,7 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
+    teachers         what teaches, and how close a model is to it
     planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
@@ -51,6 +52,13 @@ from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
 from sentloom.fitting.system import Kept, prove_system, with_system
+from sentloom.fitting.teachers import (
+    Teachers,
+    find_teachers,
+    refuse_nothing_to_learn_from,
+    refuse_unjudged,
+    with_agreement,
+)
 from sentloom.fitting.verify import (
     Duel,
     Trial,
@@ -83,10 +91,14 @@ def run(
         prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
-    if not request.force:
+    teachers = find_teachers(request, prepared.inputs, log)
+    if not teachers.encoders:
+        refuse_unjudged(prepared)
+    if not (request.force or teachers.encoders):
         refuse_not_prose(encoders, prepared, job.memory)
+    refuse_nothing_to_learn_from(request, prepared, teachers)
     clock.lap("reading")
-    prepared, standings = make_plan(job, prepared, bases)
+    prepared, standings = make_plan(job, prepared, bases, teachers)
     reference = base_at(bases, job.plan.reference)
     before = next(standing.scores for standing in standings if standing.base is reference)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
@@ -105,20 +117,23 @@ def run(
     return replace(result, cost={**clock.laps, **result.cost, **precision}), best.model
 
 
-def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+def make_plan(
+    job: Job, prepared: Prepared, bases: Sequence[Base], teachers: Teachers
+) -> tuple[Prepared, tuple[Standing, ...]]:
     """The plan that was made before for the same inputs, or a new one; described either way.
 
     Returns the data, with as many candidates as the plan says, and how the bases stand.
     """
-    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
+    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases, teachers.identities)
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
         job.plan, job.clock.speed = plan, plan.speed
         prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    prepared = with_agreement(prepared, teachers, job.memory)
     standings = score_bases(bases, prepared, job)
     if not plan:
-        job.change(new_plan(inputs, job, prepared, standings))
+        job.change(new_plan(inputs, job, prepared, standings, teachers))
         job.clock.lap("planning")
     if not job.plan.rounds:  # what the routes learn from has to be made first
         budget = per_training(job.request.parsed_budget, prepared.folds)
@@ -148,7 +163,7 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     by_dimension = dimensions_in_time(job, duel, prepared.proving)
     job.clock.lap("verification")
     stability = None
-    if prepared.label_free and written:
+    if prepared.blind and job.request.force:
         stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
     return Findings(proof, system, merging, stability, by_language, by_dimension)
 

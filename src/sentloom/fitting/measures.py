@@ -9,7 +9,7 @@ from typing import Literal
 from sentloom.evaluation.significance import LEVEL, are_enough
 
 Part = Literal["deciding", "general", "watched"]
-Verdict = Literal["better", "no difference shown", "worse"]
+Verdict = Literal["better", "closer", "no difference shown", "worse"]  # closer: to its teacher, without labels
 NO_DIFFERENCE: Verdict = "no difference shown"
 METRIC_NAMES = {
     "ndcg": "nDCG",
@@ -17,6 +17,7 @@ METRIC_NAMES = {
     "map": "MAP",
     "spearman": "Spearman",
     "mean": "mean score",
+    "overlap": "shared neighbours",
     "probe": "linear probe",
 }
 

@@ -9,7 +9,7 @@ from typing import Literal
 from sentloom.evaluation.significance import LEVEL, are_enough
 
 Part = Literal["deciding", "general", "watched"]
-Verdict = Literal["better", "no difference shown", "worse"]
+Verdict = Literal["better", "closer", "no difference shown", "worse"]  # closer: to its teacher, without labels
 NO_DIFFERENCE: Verdict = "no difference shown"
 METRIC_NAMES = {
     "ndcg": "nDCG",
@@ -17,6 +17,7 @@ METRIC_NAMES = {
     "map": "MAP",
     "spearman": "Spearman",
     "mean": "mean score",
+    "overlap": "shared neighbours",
     "probe": "linear probe",
 }
 
@@ -87,6 +88,7 @@ class Limit(StrEnum):
     CLUSTERS = "too few clusters"
     HIGHEST = "highest score"  # of the base, on every row
     CONSTANT = "constant scores"  # of the base, which say nothing about the spread of a gain
+    NOT_HELD_OUT = "no test rows"  # all rows train
     LABELS = "no labels"  # so that only a worse model can be shown
 
 

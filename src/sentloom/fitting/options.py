@@ -222,16 +222,18 @@ class Options:
         ),
     ] = None
     teacher: Annotated[
-        str | None,
+        tuple[str, ...],
         Option(
-            "A cross-encoder to learn from, if it ranks the validation rows better than the base: reranker, a model "
-            "folder or a hub name.",
+            "What to learn from: an encoder, whose neighbourhoods raw text teaches, or a cross-encoder, if it ranks "
+            "the validation rows better than the base: bge-small, reranker, a model folder or a hub name. Several "
+            "encoders are joined. By default, for raw text and the embedded encoder, bge-small or, for other languages "
+            "than English, e5-multilingual, if it is on this machine.",
             "MODEL",
-            str | Path,
-            as_name,
+            Names,
+            as_names,
             by_recipe=True,
         ),
-    ] = None
+    ] = ()
     reranker: Annotated[
         str | None,
         Option(

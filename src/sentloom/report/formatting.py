@@ -15,6 +15,7 @@ from sentloom.fitting.system import system_of
 
 HEADLINES = {
     "better": "Better than its base",
+    "closer": "Closer to its teacher than its base; whether it is of more use was not tested",
     "no difference shown": "No difference shown",
     "worse": "Worse than its base",
 }
@@ -25,6 +26,8 @@ MEANINGS = {  # of scores, for readers who do not know them
     "map": "how high all rows with the same label, or all right answers, rank on average",
     "triplet accuracy": "the share of rows whose positive is closer than each of their own negatives",
     "preference": "the share of all queries for which people prefer this model's first result to the other's",
+    "overlap@10": "the share of the ten nearest texts that model and teacher have in common",
+    "rank correlation": "how alike model and teacher rank all texts by similarity, on average",
     "probe": "a linear classifier is trained on the vectors of the training rows and finds the labels of the test rows",
 }
 PANEL = (
@@ -38,10 +41,19 @@ MINUS = "\N{MINUS SIGN}"
 def headline(result: FitResult) -> str:
     """The verdict, and whether the model was written in spite of it."""
     words = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
-    if result.verdict == "better":
+    if result.verdict in ("better", "closer"):
         return words
-    done = "written anyway (--force)" if result.forced else "no model was written"
-    return f"{words}: {done}"
+    return f"{words}: {_written(result)}"
+
+
+def _written(result: FitResult) -> str:
+    """What was written although the encoder is not shown to be better."""
+    if result.forced:
+        return "written anyway (--force)"
+    if not result.classifiers:
+        return "no model was written"
+    fitted = result.classifiers[0].fitted
+    return "written for its classifier, which is better" if fitted else "the base was written, with a classifier"
 
 
 def unit(measure: Measure) -> str:
@@ -50,16 +62,20 @@ def unit(measure: Measure) -> str:
 
 
 def caution(result: FitResult) -> str:
-    """What whoever uses a model that was written with --force must know; empty for one that is better."""
-    if not result.model or result.verdict == "better":
+    """What whoever uses a model that is not shown to be better must know; empty for one that is."""
+    if not result.model or not (result.forced or result.verdict == "closer"):
         return ""
+    if result.verdict == "closer":
+        tick = shlex.join(["sentloom", "tick", f"{Path(result.model).absolute()}.fit"])
+        return f"Agreement with the teacher was tested, usefulness was not: `{tick}` lets you judge. To use it:"
     shown = "is worse than its base" if result.verdict == "worse" else "is not shown to be better than its base"
     return f"This model {shown}, and was written only because of --force. To try it nevertheless:"
 
 
 def warnings(result: FitResult) -> list[str]:
     """Everything to be wary of, one or two sentences each."""
-    return [*result.warnings, *([f"No labels decided this: {PANEL}"] if result.decided_without_labels else [])]
+    blind = result.decided_without_labels and result.verdict != "closer"
+    return [*result.warnings, *([f"No labels decided this: {PANEL}"] if blind else [])]
 
 
 def next_steps(result: FitResult) -> dict[str, str]:
@@ -68,6 +84,7 @@ def next_steps(result: FitResult) -> dict[str, str]:
         return {}
     model = str(Path(result.model).absolute())
     commands = {
+        **({"Label a file with it": ["predict", model, "new.csv", "-o", "labelled.csv"]} if result.classifiers else {}),
         "Search your texts with it": ["search", model],
         "Serve it, with a page to search on": ["serve", model, "--corpus", f"{model}.fit/corpus.parquet"],
         "Write it for ONNX Runtime": ["export", model, "--to", "onnx", "-o", f"{model}-onnx"],

@@ -28,6 +28,7 @@ from sentloom.fitting.result import (
     RouteSummary,
     Run,
     Stability,
+    SystemResult,
 )
 from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof, language_warnings
@@ -47,9 +48,10 @@ class Raced:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the tests of the winner came to; all but the proof only informs."""
+    """What the tests of the winner came to; all but the proof and the system only informs."""
 
     proof: Proof
+    system: SystemResult | None
     merging: Merging | None
     stability: Stability | None
     by_language: tuple[Measure, ...]

@@ -23,7 +23,9 @@ from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.tasks import Candidates, affordable_candidates
+from sentloom.fitting.teachers import Teachers
 
+NO_CHOICE = "without labels or a teacher nothing can choose among routes: the first one is trained"
 NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
 
 
@@ -70,7 +72,9 @@ def strongest(standings: Sequence[Standing]) -> Base:
     return max(standings, key=lambda standing: standing.value).base
 
 
-def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
+def new_plan(
+    inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing], teachers: Teachers
+) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
     reference, bases = strongest(standings), [standing.base for standing in standings]
     power = _power(reference, job, prepared)
@@ -79,28 +83,34 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings:
     if prepared.recipe:
         own = prepared.recipe.routes
         return replace(plan, routes=own, rounds=(Round({route.name: () for route in own}, len(own), 0),))
-    routes, skipped = routes_from(bases, prepared, job.request, _teacher(reference, job, prepared))
-    plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
-    again = int(job.request.force and prepared.label_free)
+    teacher = _cross_encoder(reference, job, prepared, teachers)
+    routes, skipped = routes_from(bases, prepared, job.request, teacher, teachers.encoders)
+    if prepared.blind:  # a score that a model can be trained to fool would choose
+        skipped += [SkippedRoute(route.name, NO_CHOICE) for route in routes[1:]]
+        routes = routes[:1]
+    merges = 0 if prepared.blind else MOST_MERGES
+    plan = replace(plan, skipped=tuple(skipped), merges=merges, trainings=1 + len(prepared.folds))
+    again = int(job.request.force and prepared.blind)
     plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:
     """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
-    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.label_free)
+    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.blind)
     if not job.request.force:
         refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 
 
-def _teacher(reference: Base, job: Job, prepared: Prepared) -> Teacher | None:
+def _cross_encoder(reference: Base, job: Job, prepared: Prepared, teachers: Teachers) -> Teacher | None:
     request = job.request
-    if not request.teacher_path:
+    if not teachers.cross_encoders:
         return None
+    name, *_ = teachers.cross_encoders
     asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
     asked = [task for part in asking if part.labelled for task in part.tasks]
-    teacher = find_teacher(request.teacher_path, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
+    teacher = find_teacher(name, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
     job.clock.lap("testing the teacher")
     return teacher
 

@@ -103,6 +103,8 @@ class Prepared:
     cuts: tuple[Cut, ...] = ()  # of each input: how many texts are cut in training
     row_counts: tuple[RowCounts, ...] = ()  # of each input: what became of its rows
     searched: Candidates = field(default_factory=Candidates)  # how many candidates the tasks search at most
+    agrees: bool = False  # whether agreement with teachers chooses and decides, because no labels do (`teachers`)
+    watched: tuple[Task, ...] = ()  # what then only informs: the label-free panel, and all ranks of the teachers
 
     @property
     def labelled(self) -> bool:
@@ -113,6 +115,11 @@ class Prepared:
     def mined(self) -> bool:
         """Whether the structure of documents decides: titles, headings and links, and nothing that people wrote."""
         return not self.against and any(handler(part.data).by_structure for part in self.test)
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing says which of two models is better: neither labels nor teachers."""
+        return self.label_free and not self.agrees
 
     @property
     def label_free(self) -> bool:
@@ -158,7 +165,8 @@ class Prepared:
         refuse_no_tasks(folds, ", ".join(fit_input.name for fit_input in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
         test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
-        return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
+        again = replace(self, validation=validation, test=test, folds=folds, searched=candidates)
+        return replace(again, agrees=False, watched=())
 
 
 def prepare_inputs(

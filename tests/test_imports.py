@@ -26,8 +26,10 @@ ORDER = [
     *("data", "encoder", "search", "losses", "methods", "training", "writing"),
     *(
         "evaluation",
+        "classify",
         "engine",
         "fitting",
+        "systems",
         "export",
         "report",
         "serving",

@@ -63,7 +63,7 @@ class Gate:
     @property
     def passed(self) -> bool:
         """Whether the model is written."""
-        return self.verdict == "better"
+        return self.verdict in ("better", "closer")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Basis:
     other: str = "its base"  # the model that has to be beaten
     folds: int = 0  # of the training rows that the model was chosen on; 0: validation rows
     label_free: bool = False  # scores without labels can show that a model is worse, and nothing else
+    agreement: bool = False  # without labels, with a teacher: the scores say how close a model is to it
     mined: bool = False  # whether the structure of documents gave the rows: the verdict says so
 
     @property
@@ -98,6 +99,8 @@ def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_n
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
     if basis.label_free and not deciding.worse:
         return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
+    if basis.agreement:
+        return _agreement(deciding, validation_gain)
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(basis.folds)}"
         return Gate(NO_DIFFERENCE, f"Not better than {basis.other} on all {basis.rows}. {_scores(deciding)}, {but}.")
@@ -107,6 +110,20 @@ def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_n
         return Gate("worse", f"Compared with {basis.other} on {basis.rows}: {_scores(deciding)}.")
     same = f" It is within {EQUIVALENT:g} points of {basis.other}." if deciding.equivalent else ""
     return Gate(NO_DIFFERENCE, f"Not shown to be better than {basis.other} on {basis.rows}. {_scores(deciding)}.{same}")
+
+
+def untested(decided: Measure, folds: int) -> Gate:
+    """Without test rows nothing is proven: the rows that chose the winner make it look better than it is."""
+    why = f"No rows are held out, so no difference is proven. By cross-validation on {chosen_on(folds)}"
+    return Gate(NO_DIFFERENCE, f"{why}: {_scores(decided)}.")
+
+
+def _agreement(deciding: Measure, validation_gain: float) -> Gate:
+    """Closer to the teacher, on all rows, or not: nothing else was tested."""
+    if deciding.better and validation_gain > 0:
+        tested = "Agreement with the teacher was tested; whether the model is of more use was not"
+        return Gate("closer", f"Closer to its teacher on held-out texts: {_scores(deciding)}. {tested}.")
+    return Gate(NO_DIFFERENCE, f"Not shown to be closer to its teacher on held-out texts. {_scores(deciding)}.")
 
 
 def few_clusters(clusters: int, effective: float) -> str:
@@ -241,6 +258,12 @@ def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = 
     return Power(None if limit else gain, PROBABILITY, CORRELATION, clusters, level, effective, limit)
 
 
+def no_test_rows(folds: Sequence[Score]) -> Power:
+    """What is known without test rows, from the scores of the base on the folds."""
+    clusters, effective = count_clusters(folds), effective_clusters(folds)
+    return Power(None, PROBABILITY, CORRELATION, clusters, LEVEL, effective, Limit.NOT_HELD_OUT)
+
+
 def _limit(base: Sequence[Score], gain: float | None, effective: float) -> Limit | None:
     if not are_enough(effective):
         return Limit.CLUSTERS
@@ -260,6 +283,8 @@ def limit_line(limit: Limit, power: Power) -> str:
         case Limit.CONSTANT:
             scores = "the scores of the base do not vary on them"
             return f"the smallest gain that the test rows can show is unknown: {scores}"
+        case Limit.NOT_HELD_OUT:
+            return "nothing can be proven on test rows: there are none, because so few rows per label all train"
         case Limit.LABELS:
             return "without labels no gain can be shown, only that a model is worse"
         case _:

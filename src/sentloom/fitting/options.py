@@ -222,14 +222,27 @@ class Options:
         ),
     ] = None
     teacher: Annotated[
+        tuple[str, ...],
+        Option(
+            "What to learn from: an encoder, whose neighbourhoods raw text teaches, or a cross-encoder, if it ranks "
+            "the validation rows better than the base: bge-small, reranker, a model folder or a hub name. Several "
+            "encoders are joined. By default, for raw text and the embedded encoder, bge-small or, for other languages "
+            "than English, e5-multilingual, if it is on this machine.",
+            "MODEL",
+            Names,
+            as_names,
+            by_recipe=True,
+        ),
+    ] = ()
+    reranker: Annotated[
         str | None,
         Option(
-            "A cross-encoder to learn from, if it ranks the validation rows better than the base: reranker, a model "
-            "folder or a hub name.",
+            "A cross-encoder that reads the first results of a search again, if the whole search is shown to be better "
+            "with it: reranker, a model folder or a hub name. By default none.",
             "MODEL",
             str | Path,
             as_name,
-            by_recipe=True,
+            plan="no",
         ),
     ] = None
     force: Annotated[bool, Option("Write the model even if it is not better than its base.", plan="content")] = False

@@ -14,7 +14,7 @@ from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
-from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.gate import expected_power, no_test_rows, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
 from sentloom.fitting.measures import Power
@@ -22,8 +22,11 @@ from sentloom.fitting.plan import FitPlan, Job
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import Route, SkippedRoute
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.tasks import Candidates, affordable_candidates
+from sentloom.fitting.teachers import Teachers
 
+NO_CHOICE = "without labels or a teacher nothing can choose among routes: the first one is trained"
 NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
 
 
@@ -70,37 +73,49 @@ def strongest(standings: Sequence[Standing]) -> Base:
     return max(standings, key=lambda standing: standing.value).base
 
 
-def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
+def new_plan(
+    inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing], teachers: Teachers
+) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
     reference, bases = strongest(standings), [standing.base for standing in standings]
-    power = _power(reference, job, prepared)
+    before = next(standing.scores for standing in standings if standing.base is reference)
+    power = _power(reference, job, prepared) if prepared.proving else no_test_rows(before)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
     job.clock.lap("scoring the base")
     if prepared.recipe:
         own = prepared.recipe.routes
         return replace(plan, routes=own, rounds=(Round({route.name: () for route in own}, len(own), 0),))
-    routes, skipped = routes_from(bases, prepared, job.request, _teacher(reference, job, prepared))
-    plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
-    again = int(job.request.force and prepared.label_free)
+    teacher = _cross_encoder(reference, job, prepared, teachers)
+    routes, skipped = routes_from(bases, prepared, job.request, teacher, teachers.encoders)
+    if prepared.blind:  # a score that a model can be trained to fool would choose
+        skipped += [SkippedRoute(route.name, NO_CHOICE) for route in routes[1:]]
+        routes = routes[:1]
+    merges = 0 if prepared.blind else MOST_MERGES
+    plan = replace(plan, skipped=tuple(skipped), merges=merges, trainings=1 + len(prepared.folds))
+    again = int(job.request.force and prepared.blind)
     plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:
-    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
-    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.label_free)
-    if not job.request.force:
+    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists.
+
+    With labels there is a classifier to be fitted, whatever the encoder can gain.
+    """
+    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.blind)
+    if not (job.request.force or any(handler(rows).has_labels for rows in prepared.training_rows)):
         refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 
 
-def _teacher(reference: Base, job: Job, prepared: Prepared) -> Teacher | None:
+def _cross_encoder(reference: Base, job: Job, prepared: Prepared, teachers: Teachers) -> Teacher | None:
     request = job.request
-    if not request.teacher_path:
+    if not teachers.cross_encoders:
         return None
+    name, *_ = teachers.cross_encoders
     asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
     asked = [task for part in asking if part.labelled for task in part.tasks]
-    teacher = find_teacher(request.teacher_path, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
+    teacher = find_teacher(name, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
     job.clock.lap("testing the teacher")
     return teacher
 

@@ -111,9 +111,9 @@ class Request(Options):
         return self.guide and absolute(self.guide)
 
     @property
-    def teacher_path(self) -> str | None:
-        """The teacher as a recipe in another folder can name it."""
-        return self.teacher and absolute(self.teacher)
+    def teacher_paths(self) -> tuple[str, ...]:
+        """The teachers as a recipe in another folder can name them."""
+        return tuple(map(absolute, self.teacher))
 
     @property
     def parsed_budget(self) -> Budget:
@@ -225,7 +225,8 @@ def _refuse_unknown_models(request: Request) -> None:
     for name in request.base:
         refuse_absent(name)
     at_endpoint = request.endpoint is not None
-    others = [request.guide, request.teacher, None if at_endpoint or request.writer == "none" else request.writer]
+    writer = None if at_endpoint or request.writer == "none" else request.writer
+    others = [request.guide, *request.teacher, request.reranker, writer]
     for name in filter(None, others):
         refuse_absent(name)
 

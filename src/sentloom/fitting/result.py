@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from sentloom.classify.proving import Proof as ClassifierProof
+from sentloom.classify.proving import Unknown
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.fitting.advice import Advice
@@ -38,6 +40,43 @@ class Threshold:
     def reached(self) -> bool:
         """Whether the precision asked for is reached on the validation rows."""
         return self.precision >= self.asked
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a part of a search adds to those before it, on the test rows."""
+
+    weight: float  # that it has in the search: 0 unless it was shown to be better with it
+    chosen: float  # that was best on the validation rows
+    measures: tuple[Measure, ...] = ()  # without and with the part; empty if the validation rows chose 0
+    total: Measure | None = None
+    uses: int = 0  # of the test rows
+    gain: float | None = None  # of `total`
+    interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Report readers find gain and interval without knowing what a measure is."""
+        if self.total:
+            object.__setattr__(self, "gain", self.total.difference)
+            object.__setattr__(self, "interval", (self.total.low, self.total.high))
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """The search that was proven: by vectors, and by what was shown to add to them."""
+
+    stemming: str  # of the words
+    fusion: Addition  # words
+    reranking: Addition | None = None
+    reranker: str | None = None  # that was tried
+    depth: int = 0  # results that it reads
+    of_base: bool = False  # whether the vectors are those of the untouched base
+
+    @property
+    def shown(self) -> Addition | None:
+        """The first part that was shown to add something."""
+        parts = [part for part in (self.fusion, self.reranking) if part and part.weight]
+        return parts[0] if parts else None
 
 
 @dataclass(frozen=True)
@@ -93,6 +132,52 @@ class Ticks:
     base: float  # percent of the different ones for which people prefer the base's result
     fitted: float
     agreement: Agreement | None = None  # None: one person
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A text that the classifier was sure about, and wrong."""
+
+    text: str
+    label: str
+    given: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A row whose label is probably wrong."""
+
+    place: str
+    text: str
+    label: str
+    likelier: str
+    probability: float  # of the likelier label
+
+
+@dataclass(frozen=True)
+class ClassifierSummary:
+    """The classifier of one label column: how it was chosen, and what it does on rows that it has not learnt from."""
+
+    name: str  # of the input
+    column: str
+    head: str  # in words
+    labels: tuple[str, ...]
+    several: bool  # for one text
+    fitted: bool  # whether it has the vectors of the fitted encoder, or those of the base
+    proven_on: str  # which rows, in words
+    rows: int  # that it has learnt from in the end
+    probability: float  # below which it abstains
+    cosine: float  # with the nearest row, below which it abstains
+    proof: ClassifierProof
+    unknown: Unknown | None  # None: there are too few labels to hold some of them out
+    # The difference of classifiers on the fitted encoder from those on the base, the mean of all label columns:
+    gain: float = 0.0
+    gain_low: float = 0.0
+    gain_high: float = 0.0
+    mistakes: tuple[Mistake, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    suspect_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -303,12 +388,14 @@ class FitResult:
     folds: int = 0  # of the training rows that runs were chosen on; 0: on validation rows
     cluster_notes: tuple[str, ...] = ()  # rows that could not be clustered by everything that connects them
     threshold: Threshold | None = None
+    system: SystemResult | None = None  # None: nothing is searched, no labels decide, or there was no time
     won: tuple[Example, ...] = ()  # the largest gains first
     lost: tuple[Example, ...] = ()  # the largest losses first
     merging: Merging | None = None  # None: nothing was merged
     changes: tuple[str, ...] = ()  # what was shortened or dropped because the time ran out
     stability: Stability | None = None  # None: labels decided, or the model is not used
     label_free: bool = False  # whether no labels of rows or sets were there to decide
+    classifiers: tuple[ClassifierSummary, ...] = ()  # one for each label column
     ticks: Ticks | None = None  # what people ticked, where that was given (`--labels`)
     advice: tuple[Advice, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
@@ -321,6 +408,12 @@ class FitResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, float | str] = field(default_factory=dict)  # seconds, or words
+
+    @property
+    def of_base(self) -> bool:
+        """Whether the model that is written has the base as its encoder: with words, or with a classifier."""
+        by_system = self.system is not None and self.system.of_base
+        return by_system or any(not classifier.fitted for classifier in self.classifiers)
 
     @property
     def decided_without_labels(self) -> bool:

@@ -40,7 +40,7 @@ class AnsweredQueries(Searching):
 
 
 def weighted(rows: Dataset) -> Dataset:
-    """Pairs of a search log as often as the logarithm of their clicks says: 1 or 2 once, 3 to 6 twice, 7 to 14 thrice."""
+    """Pairs of a search log as often as the logarithm of their clicks says: 1 or 2 once, 3 to 6 twice, and so on."""
     if COUNT not in rows.table.column_names:
         return rows
     clicks = np.array([as_count(cell) for cell in rows.column(COUNT).to_pylist()])

@@ -53,7 +53,7 @@ def test_the_product_is_shown_first_in_groups_and_the_rest_is_the_labs():
     assert others == [["gate"], ["search", "encode", "serve", "models"], ["export", "shrink"], ["demo", "lab"]]
     assert set(LAB) == {
         *("train", "compare", "reproduce", "recipes", "init-model", "vocabulary"),
-        *("synthesize", "mine", "views", "translate", "geometry"),
+        *("synthesize", "mine", "views", "translate", "corpus", "geometry"),
     }
 
 

@@ -31,7 +31,7 @@ from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.tasks import Candidates
 from sentloom.progress import OutOfTime, deadline, note
 
-REVISION = 18  # raised when the same inputs would lead to another plan
+REVISION = 19  # raised when the same inputs would lead to another plan
 
 T = TypeVar("T")
 

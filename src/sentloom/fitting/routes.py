@@ -476,6 +476,8 @@ def _train(name: str, data: TrainingSet, source: str | None = None, most: int = 
     batch = batch_size(data.rows, data.tokens, most, settings.get("batch", BATCH))
     chunk = None if batch * data.tokens <= data.fitting else max(1, int(data.fitting / data.tokens))
     common = {**SCHEDULE, **settings, "batch": batch, "chunk": chunk}
+    if data.tokens > data.fitting:  # a single row is too long
+        common["activation_checkpointing"] = True
     return stage(name=name, data=files, max_length=data.length, **common)
 
 

@@ -2,11 +2,13 @@
 
 import pytest
 
+from sentloom.data.shapes import Shape
 from sentloom.errors import MissingPart
 from sentloom.writing.filters import Filtering
 from sentloom.writing.llama import is_llama, refuse_no_llama
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, synthesize
+from tests.small_data import build_dataset
 from tests.writing.ledgers import rows_of
 
 

@@ -99,7 +99,8 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         reason=proof.gate.reason,
         base=reference.name,
         started_from=own.name,
-        bases=tuple(base_summaries(found.standings, reference)),
+        bases=tuple(base_summaries(found.standings, reference, plan.latencies)),
+        max_latency=request.max_latency,
         model=str(request.output) if written else None,
         forced=written and not proof.gate.passed,
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -145,7 +146,9 @@ def _title(request: Request) -> str:
     return f"{request.output.name}, fitted to {' and '.join(Path(request.label(name)).name for name in request.data)}"
 
 
-def base_summaries(standings: Sequence[Standing], reference: Base) -> Iterator[BaseSummary]:
+def base_summaries(
+    standings: Sequence[Standing], reference: Base, latencies: Mapping[str, float]
+) -> Iterator[BaseSummary]:
     """Every base with its score on the validation rows, the best first."""
     for standing in sorted(standings, key=lambda standing: -standing.value):
         base, score = standing.base, standing.value
@@ -159,6 +162,7 @@ def base_summaries(standings: Sequence[Standing], reference: Base) -> Iterator[B
             adapters=base.is_large,
             languages=base.languages,
             made_for=base.made_for,
+            latency=latencies.get(base.name),
         )
 
 

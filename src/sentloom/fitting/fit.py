@@ -16,7 +16,8 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
-    planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
+    planning         score the bases, and choose the routes (routes, adapt), with `--base auto` also the base
+                     (base_choice); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
@@ -79,7 +80,7 @@ def run(
     budget = Budget(None, None) if recipe else request.parsed_budget
     affordable = partial(candidates_in_time, budget, bases)
     prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
-    bases = with_languages(bases, prepared.inputs, log)
+    bases = with_languages(bases, prepared.inputs, log, warn=not request.picks_base)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     if not request.force:
         refuse_not_prose(encoders, prepared, job.memory)
@@ -95,7 +96,8 @@ def run(
     clock.lap("training and selection")
     log("\nVerifying on the test rows ...")
     duel = Duel(reference.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
-    other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases)"
+    fast = f" that need at most {request.max_latency} ms" if request.max_latency else ""
+    other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases{fast})"
     proof = verify(duel, prepared, Trial(best.run, len(runs), other), job)
     merging = job.if_time(
         "the effect of merging", lambda: merging_effect(runs, reference.encoder, prepared.general, job.memory)

@@ -12,6 +12,7 @@ from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
+from sentloom.fitting.base_choice import fast_enough, query_milliseconds
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
 from sentloom.fitting.gate import expected_power, refuse_no_room
@@ -72,9 +73,11 @@ def strongest(standings: Sequence[Standing]) -> Base:
 
 def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
-    reference, bases = strongest(standings), [standing.base for standing in standings]
+    latencies = _latencies(standings, job, prepared) if job.request.picks_base else {}
+    reference, bases = _reference_and_bases(standings, latencies, job.request.max_latency)
     power = _power(reference, job, prepared)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
+    plan = replace(plan, latencies=latencies)
     job.clock.lap("scoring the base")
     if prepared.recipe:
         own = prepared.recipe.routes
@@ -84,6 +87,26 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings:
     again = int(job.request.force and prepared.label_free)
     plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
+
+
+def _latencies(standings: Sequence[Standing], job: Job, prepared: Prepared) -> dict[str, float]:
+    """By base, the milliseconds of a query, which are logged with its score."""
+    latencies = dict[str, float]()
+    for base, value in ((standing.base, standing.value) for standing in standings):
+        latencies[base.name] = query_milliseconds(base.encoder, prepared.choosing)
+        job.log(f"  {base.name}: {value:.2f}, and {latencies[base.name]:.1f} ms for a query")
+    return latencies
+
+
+def _reference_and_bases(
+    standings: Sequence[Standing], latencies: Mapping[str, float], limit: int | None
+) -> tuple[Base, list[Base]]:
+    """The base that the winner has to beat, and those that routes start from: this one alone, if it was chosen."""
+    if not latencies:
+        return strongest(standings), [standing.base for standing in standings]
+    fast = fast_enough(latencies, limit)
+    chosen = strongest([standing for standing in standings if standing.base.name in fast])
+    return chosen, [chosen]
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:

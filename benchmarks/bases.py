@@ -1,0 +1,201 @@
+"""Which base? The encoders of the catalogue, untrained, on sets of search, intents and similarity in seven languages.
+
+    pip install --no-deps home-assistant-intents==2026.10.27
+    sentloom models get bge-small mpnet e5-multilingual
+    python -m benchmarks.bases DATA [-o out/bases] [--rows 300] [--publish]
+
+DATA has the layout that docs/evaluation.md describes. Each set is a sample of rows without a cluster in common. In a
+set of pairs, each text searches the partners of all rows. Vectors and scores are cached in OUT, so that a run that was
+killed resumes. With --publish, the scores go to the product, which gives advice with them, and to docs/models.md.
+About 15 minutes of one quiet core.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import sentloom.encoder.catalogue
+from benchmarks.real_sets import SETS, divide, questions, quora, renamed, rows_of, tabled, triplets
+from sentloom.data.hygiene.languages import language_name
+from sentloom.encoder import Encoder
+from sentloom.encoder.catalogue.listed import CATALOGUE
+from sentloom.encoder.catalogue.places import is_here
+from sentloom.evaluation.evaluate import evaluate, open_memory
+
+MEASURED = Path(sentloom.encoder.catalogue.__file__).with_name("measured.json")
+PAGE = Path(__file__).parents[1] / "docs/models.md"
+START, END = "<!-- bases: written by benchmarks/bases.py -->\n", "<!-- end of bases -->\n"
+ROUNDS, TIMED = 5, 64
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """How to read a set, what is asked of it, and in which language it is."""
+
+    read: Callable[[Path], object]  # of DATA
+    kind: str  # retrieval, classification or similarity
+    language: str = "en"
+    times: int = 1  # as many rows as the others
+
+
+def similar(data, file):
+    return tabled(
+        "scores", renamed(rows_of(data / f"{file}.tsv"), **{n: n for n in ("sentence1", "sentence2", "score")})
+    )
+
+
+def entailed(data, language):
+    """What follows from a sentence, as pairs."""
+    table = triplets(data, language)
+    return tabled("pairs", {name: table[name] for name in ("anchor", "positive")})
+
+
+TESTS = {
+    "OpenTriviaQA": TestSet(partial(questions, subset="OpenTriviaQA"), "retrieval"),
+    "WikiQA": TestSet(partial(questions, subset="WikiQA"), "retrieval"),
+    "SelQA": TestSet(partial(questions, subset="SelQA"), "retrieval"),
+    "QNLI": TestSet(partial(questions, subset="QNLI.dev"), "retrieval"),
+    "Quora": TestSet(quora, "retrieval"),
+    "intents": TestSet(SETS["intents"].read, "classification", times=2),
+    "STS-B": TestSet(partial(similar, file="sts/STSB.test"), "similarity"),
+    **{
+        f"STS-B {code}": TestSet(partial(similar, file=f"sts_multi/STSB_mt.{code}.test"), "similarity", code)
+        for code in ("de", "es", "fr", "pt", "zh")
+    },
+    "STS17 ar": TestSet(partial(similar, file="sts_multi/STS17.ar-ar"), "similarity", "ar"),
+    **{f"NLI {code}": TestSet(partial(entailed, language=code), "retrieval", code) for code in ("de", "zh")},
+}
+ASKED = {"retrieval": "retrieval:", "classification": "", "similarity": ""}
+
+
+def encoders():
+    """Those of the catalogue that are on this machine, the default first: the others are compared with it."""
+    return [name for name, entry in CATALOGUE.items() if entry.use == "encoder" and is_here(entry)]
+
+
+def write_set(name, data, folder, rows):
+    """The sample of a set, as a file that is asked what its kind says."""
+    path = folder / f"{name.replace(' ', '-')}.csv"
+    table = TESTS[name].read(data)
+    divide(table, 0, min(rows * TESTS[name].times, len(table)))[1].write(path)
+    return f"{ASKED[TESTS[name].kind]}{path}"
+
+
+def scores(data, folder, rows):
+    """By set: its language, its items, and by encoder the score and the difference from the default, with intervals."""
+    (folder / "sets").mkdir(parents=True, exist_ok=True)
+    files = [write_set(name, data, folder / "sets", rows) for name in TESTS]
+    names, memory = encoders(), open_memory(folder)
+    for name in names:
+        encoder = Encoder.load(name)
+        for file in files:  # one by one: what is scored is kept
+            evaluate({name: encoder}, [file], memory=memory)
+            print(f"{name}: {file} is scored", flush=True)
+    read = {}
+    for (name, test), suite in zip(TESTS.items(), evaluate(names, files, memory=memory).suites, strict=True):
+        (result,) = suite.sets
+        cells = {model: result.cells[model][result.main] for model in names}
+        read[name] = {
+            "language": test.language,
+            "kind": test.kind,
+            "score": result.main,
+            "items": result.items,
+            "scores": {model: rounded(cell.value, cell.low, cell.high) for model, cell in cells.items()},
+            "differences": {
+                model: rounded(cell.difference, cell.difference_low, cell.difference_high)
+                for model, cell in cells.items()
+                if cell.difference is not None
+            },
+        }
+    return read
+
+
+def rounded(*values):
+    return [value if value is None else round(value, 2) for value in values]
+
+
+def speeds(folder):
+    """By encoder, texts a second (the best of some rounds, which take turns) and the milliseconds of one query."""
+    path = folder / "speed.json"
+    if not path.exists():
+        with (folder / "sets/OpenTriviaQA.csv").open(encoding="utf-8") as file:
+            texts = [line.split(",")[0].strip('"') for line in file][1 : TIMED + 1]
+        loaded = {name: Encoder.load(name) for name in encoders()}
+        rates, waits = ({name: [] for name in loaded} for _ in range(2))
+        for _ in range(ROUNDS):
+            for name, encoder in loaded.items():
+                start = time.perf_counter()
+                encoder.encode(texts)
+                rates[name].append(len(texts) / (time.perf_counter() - start))
+                waits[name] += [wait(encoder, text) for text in texts[:8]]
+        table = {name: [round(max(rates[name])), round(1000 * statistics.median(waits[name]), 1)] for name in loaded}
+        path.write_text(json.dumps(table), "utf-8")
+    return json.loads(path.read_text("utf-8"))
+
+
+def wait(encoder, text):
+    start = time.perf_counter()
+    encoder.encode([text], role="query")
+    return time.perf_counter() - start
+
+
+# ---------------------------------------------------------------- what is published
+
+
+def table(measured):
+    """Scores with intervals, and under each the difference from the default; then sizes and speed."""
+    first, *others = measured["speed"]
+    yield f"| set | language | score | items | {first} | {' | '.join(others)} |"
+    yield f"|---|---|---|---:|{'---:|' * (1 + len(others))}"
+    for name, row in measured["sets"].items():
+        value, low, high = row["scores"][first]
+        cells = [f"{value:.1f} ({low:.1f} to {high:.1f})", *(compared(row, model) for model in others)]
+        language = language_name(row["language"])
+        yield f"| {name} | {language} | {row['score']} | {row['items']:,} | {' | '.join(cells)} |"
+    for what, cells in properties(measured["speed"]).items():
+        yield f"| {what} | | | | {' | '.join(cells)} |"
+
+
+def compared(row, model):
+    """A score and its difference from the default; bold if the interval of the difference excludes 0."""
+    (value, *_), (difference, low, high) = row["scores"][model], row["differences"][model]
+    shown = f"{difference:+.1f}, {low:+.1f} to {high:+.1f}"
+    return f"{value:.1f} (**{shown}**)" if low > 0 or high < 0 else f"{value:.1f} ({shown})"
+
+
+def properties(speed):
+    return {
+        "texts a second": [f"{rate:,.0f}" for rate, _ in speed.values()],
+        "one query, ms": [f"{wait:.1f}" for _, wait in speed.values()],
+        "on disk, MB": [f"{CATALOGUE[name].size / 1e6:,.0f}" for name in speed],
+    }
+
+
+def publish(measured):
+    """Write what the product reads, and the table of the page."""
+    MEASURED.write_text(json.dumps(measured, indent=1) + "\n", "utf-8")
+    before, _, rest = PAGE.read_text("utf-8").partition(START)
+    after = rest.partition(END)[2]
+    PAGE.write_text(before + START + "\n" + "\n".join(table(measured)) + "\n\n" + END + after, "utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/bases"))
+    parser.add_argument("--rows", type=int, default=300, help="of each set; more rows include those of fewer")
+    parser.add_argument("--publish", action="store_true")
+    arguments = parser.parse_args()
+    measured = {"sets": scores(arguments.data, arguments.output, arguments.rows), "speed": speeds(arguments.output)}
+    print("\n".join(table(measured)))
+    if arguments.publish:
+        publish(measured)
+
+
+if __name__ == "__main__":
+    main()

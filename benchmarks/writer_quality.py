@@ -37,7 +37,7 @@ from sentloom.encoder.locate import locate
 from sentloom.lab import synthesize, train
 from sentloom.lab.synthesizer import Instance, labelled, losses
 from sentloom.lab.writer_training import apart, rows_of
-from sentloom.search.bm25 import words_of
+from sentloom.search.words import words_of
 from sentloom.writing.filters import KEPT, copied_share
 from sentloom.writing.judges import judge
 from sentloom.writing.ledger import Ledger

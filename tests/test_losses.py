@@ -23,6 +23,7 @@ from sentloom.losses import (
     margin_mse,
     negative_cosine,
     nt_xent,
+    ranking_kl,
     supervised_contrastive,
 )
 
@@ -618,6 +619,32 @@ def test_gradients_of_a_teachers_losses(absent):
     s.requires_grad_()
     assert torch.autograd.gradcheck(lambda s: margin_mse(s, t), s)
     assert torch.autograd.gradcheck(lambda s: listwise_kl(s, t, temperature=0.3, teacher_temperature=2.0), s)
+
+
+@few
+@given(seeds, sizes, sizes, st.booleans())
+def test_ranking_of_others_as_the_source_has_it(seed, b, m, masked):
+    t, t_others, s, s_others = (vectors(seed + k, n, 3 + k // 2) for k, n in enumerate((b, m, b, m)))
+    absent = torch.rand(b, m, generator=torch.Generator().manual_seed(seed)) < 0.4 if masked else None
+    expected = []
+    for i in range(b):
+        there = [j for j in range(m) if absent is None or not absent[i, j]]
+        scores = [[cos(x[i].tolist(), y[j].tolist()) / 0.3 for j in there] for x, y in ((t, t_others), (s, s_others))]
+        shares = [[math.exp(one) / sum(map(math.exp, own)) for one in own] for own in scores]
+        if len(there) > 1:
+            expected.append(sum(p * math.log(p / q) for q, p in zip(*shares, strict=True)))
+    loss = ranking_kl(t, t_others, s, s_others, temperature=0.3, absent=absent)
+    assert loss.item() == pytest.approx(sum(expected) / max(1, len(expected)), abs=1e-9)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients_of_a_ranking(masked):
+    t, t_others, s, s_others = (vectors(seed, n, 3) for seed, n in enumerate((2, 4, 2, 4)))
+    absent = torch.tensor([[True, False, False, False], [False, True, True, True]]) if masked else None
+    inputs = [one.requires_grad_() for one in (t, t_others)]
+    assert torch.autograd.gradcheck(
+        lambda t, t_others: ranking_kl(t, t_others, s, s_others, temperature=0.3, absent=absent), inputs
+    )
 
 
 @few

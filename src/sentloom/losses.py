@@ -196,6 +196,29 @@ def listwise_kl(s: Tensor, t: Tensor, *, temperature: float, teacher_temperature
     return (log_t.exp() * (log_t - log_s).masked_fill(absent, 0)).sum(dim=1).mean()
 
 
+def ranking_kl(
+    t: Tensor,  # (b, d), of the target
+    t_others: Tensor,  # (m, d)
+    s: Tensor,  # (b, d'), of the sources
+    s_others: Tensor,  # (m, d')
+    *,
+    temperature: float,
+    absent: Tensor | None = None,  # (b, m), true: no candidate of that row
+) -> Tensor:
+    """KL(softmax_j cos(s_i, s_j)/tau || softmax_j cos(t_i, t_j)/tau), mean over i: who is near whom, as s has it.
+
+    A row without two candidates says nothing, and is left out.
+    """
+    learned, taught = cosines(t, t_others), cosines(s.detach(), s_others.detach())
+    if absent is None:
+        absent = torch.zeros_like(taught, dtype=torch.bool)
+    ranked = (~absent).sum(dim=1) > 1
+    if not ranked.any():
+        return learned.sum() * 0
+    scores = taught.to(learned).masked_fill(absent, torch.nan)[ranked]
+    return listwise_kl(learned[ranked], scores, temperature=temperature, teacher_temperature=temperature)
+
+
 def negative_cosine(prediction: Tensor, target: Tensor) -> Tensor:
     """BSL's eq. 1: -cos(z_i, h_i), mean over i; the target h is a constant."""
     return -F.cosine_similarity(prediction, target.detach(), dim=-1).mean()

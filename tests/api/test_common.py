@@ -34,7 +34,9 @@ def test_what_was_there_before_or_was_trained_stays(tmp_path):
 
 
 def test_rows_that_nothing_can_be_scored_on_are_refused_by_what_they_are(tmp_path):
-    with pytest.raises(InputError, match=r"the list: texts cannot be scored\. Expected scored-pairs or pairs"):
+    with pytest.raises(
+        InputError, match=r"the list: texts cannot be scored\. Expected pairs or triplets or scored-pairs"
+    ):
         scored_inputs(sentloom.read(["a b", "c d"]), tmp_path, print)
     assert [one.name for one in scored_inputs(["sts", "faq.csv"], tmp_path, print)] == ["sts", "faq.csv"]
     assert scored_inputs(PAIRS, tmp_path, print)[0].rows.shape == "pairs"

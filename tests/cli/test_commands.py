@@ -12,7 +12,7 @@ from tests.cli.commands import ENVIRONMENT
 from tests.fitting.small_base import build_base
 
 pytestmark = pytest.mark.usefixtures("embedded_encoder")
-PRODUCT = "fit check evaluate tick search encode serve export shrink demo".split()
+PRODUCT = "fit check evaluate tick search encode serve models export shrink demo".split()
 LAB = "train compare reproduce recipes mine synthesize views translate init-model vocabulary geometry".split()
 
 

@@ -17,7 +17,11 @@ FUNCTIONS = {
     **{name: getattr(sentloom, name) for name in ("fit", "evaluate", "shrink")},
     **{f"lab {name}": getattr(lab, name) for name in ("train", "compare", "reproduce", "mine", "synthesize")},
 }
-ONLY_COMMAND = {"lab train": {"dry_run"}, "evaluate": {"published", "mteb"}}  # they print, or hand over to another tool
+ONLY_COMMAND = {
+    "lab train": {"dry_run"},
+    "lab reproduce": {"dry_run"},
+    "evaluate": {"published", "mteb"},
+}  # they print, or hand over to another tool
 ONLY_PYTHON = {"log", "show_progress"}  # a command prints and shows progress
 # `export` takes a device only: its vectors are compared in fp32 (docs/export.md).
 MODELS_RUN = "fit evaluate tick search encode serve shrink demo".split() + [
@@ -46,7 +50,7 @@ def test_the_product_is_shown_first_in_groups_and_the_rest_is_the_labs():
         panels.setdefault(command.rich_help_panel, []).append(name)
     first, *others = panels.values()
     assert first == ["fit", "check", "evaluate", "tick"]
-    assert others == [["search", "encode", "serve"], ["export", "shrink"], ["demo", "lab"]]
+    assert others == [["search", "encode", "serve", "models"], ["export", "shrink"], ["demo", "lab"]]
     assert set(LAB) == {
         *("train", "compare", "reproduce", "recipes", "init-model", "vocabulary"),
         *("synthesize", "mine", "views", "translate", "geometry"),

@@ -16,12 +16,12 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import running_on
 from sentloom.engine.evaluation_sets import find_evaluation_set
-from sentloom.engine.forecast import forecast
 from sentloom.engine.rows import read_data
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.evaluation.bench import read_scores
 from sentloom.evaluation.metrics import spearman
+from sentloom.lab.forecast import forecast
 from tests.encoder.small_models import build_model_folder
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}
@@ -169,7 +169,7 @@ def test_scores_are_those_of_the_models(kitchen):
 
 
 def test_a_judge_of_another_shape_is_refused(kitchen):
-    with pytest.raises(InputError, match=r"texts cannot be scored\. Expected scored-pairs or pairs"):
+    with pytest.raises(InputError, match=r"texts cannot be scored\. Expected pairs or triplets or scored-pairs"):
         find_evaluation_set(str(kitchen.folder / "texts.txt"), None)
 
 

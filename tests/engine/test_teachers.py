@@ -5,8 +5,8 @@ import shutil
 import pytest
 from accelerate import Accelerator
 
-from sentloom.engine.forecast import forecast
 from sentloom.errors import RecipeError
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 from tests.encoder.small_models import SENTENCES
 from tests.search.small_cross_encoders import build_cross_encoder

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder
+from sentloom.search.system import Index
 from sentloom.serving.batcher import Batcher
 from sentloom.serving.models import Corpus, Probe, ServedModel
 from sentloom.serving.service import Key, Service
@@ -64,8 +65,8 @@ def make_service(encoders):
                 name: ServedModel(name, one, Probe("Yes", one.encode("Yes")), created=0)
                 for name, one in encoders.items()
             }
-            vectors = {name: one.encode(TEXTS, role="document") for name, one in encoders.items()}
-            return Service(models, Batcher(threads, 2), Corpus(TEXTS, "line {}".format, vectors), **more)
+            indexes = {name: Index(TEXTS, one.encode(TEXTS, role="document")) for name, one in encoders.items()}
+            return Service(models, Batcher(threads, 2), Corpus(TEXTS, "line {}".format, indexes), **more)
 
         yield make
 

@@ -28,10 +28,10 @@ def latin(tmp_path):
 
 def test_a_column_name_that_is_not_utf_8_is_printed(latin, sentloom, monkeypatch):
     monkeypatch.chdir(latin)
-    cleaned = sentloom("check", "faq.csv", "-o", "clean.csv")
+    checked = sentloom("check", "faq.csv")
     base = build_model_folder("bert", latin / "bert")
     fitted = sentloom("fit", "faq.csv", "-o", "model", "--budget", "2steps", "--base", base)
-    assert "geändert" in cleaned.stdout
+    assert "geändert" in checked.stdout
     assert "columns not used: geändert" in fitted.stdout
 
 
@@ -41,13 +41,13 @@ def test_a_column_name_that_is_not_utf_8_is_printed(latin, sentloom, monkeypatch
 )
 def test_umlauts_are_printed_in_any_locale(tmp_path, environment):
     (tmp_path / "faq.csv").write_text("question,answer,geändert\nWo?,Hier.,ja\nWann?,Jetzt.,ja\n", "utf-8")
-    done = run(tmp_path, "check", "faq.csv", "-o", "clean.csv", **environment)
+    done = run(tmp_path, "check", "faq.csv", **environment)
     assert done.returncode == 0, done.stderr
     assert "geändert" in done.stdout.decode("utf-8")
 
 
 def test_an_output_in_ascii_is_no_traceback(tmp_path):
     (tmp_path / "faq.csv").write_text("question,answer,geändert\nWo?,Hier.,ja\nWann?,Jetzt.,ja\n", "utf-8")
-    done = run(tmp_path, "check", "faq.csv", "-o", "clean.csv", PYTHONIOENCODING="ascii")
+    done = run(tmp_path, "check", "faq.csv", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert b"ge?ndert" in done.stdout

@@ -7,13 +7,14 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.encoder.lengths import Cut
+from sentloom.fitting.advice import Advice, AdviceKind
 from sentloom.fitting.build_result import advice_after, final_run, input_summaries, outcome, route_summaries
 from sentloom.fitting.gate import Gate, Uses
 from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared, count_rows
 from sentloom.fitting.race import TrainedRun
-from sentloom.fitting.result import Advice, AdviceKind, RowCounts, Run
+from sentloom.fitting.result import RowCounts, Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
 from sentloom.fitting.verify import Proof

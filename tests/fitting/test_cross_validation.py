@@ -123,7 +123,7 @@ def test_a_fold_is_neither_shown_to_a_writer_nor_searched():
     assert (synthesize.data, synthesize.options.shots, synthesize.model) == (
         ("fold-1/raw.parquet",),
         "fold-1/faq.parquet",
-        "embedded",
+        "smollm2",
     )
     assert (mine.data, mine.options.corpus) == (("stage:w",), ("fold-1/raw.parquet",))
 

@@ -9,6 +9,7 @@ import pytest
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.gate import (
     GENERAL_MARGIN,
+    Basis,
     general_warning,
     judge,
     mean_measure,
@@ -68,18 +69,18 @@ def test_validation_and_test_rows_must_agree():
     gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), -0.5)
     assert not gate.passed
     assert "-0.50 on the validation rows" in gate.reason
-    folds = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), -0.5, folds=4)
+    folds = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), -0.5, Basis(folds=4))
     assert "-0.50 on 4 folds of the training rows" in folds.reason
 
 
 def test_without_labels_a_model_may_be_rejected_and_never_accepted():
     right, wrong = score(*[1, 1] * 50), score(*[0, 1] * 50)
-    better = judge(measured(wrong, right), 1.0, label_free=True)
+    better = judge(measured(wrong, right), 1.0, Basis(label_free=True))
     assert better.verdict == "no difference shown"
     assert better.reason.startswith("No difference can be shown without labels: label-free scores can only reveal")
     assert "50.00 before, 100.00 after, +50.00" in better.reason
-    assert judge(measured(right, wrong), 1.0, label_free=True).verdict == "worse"
-    assert judge(measured(wrong, wrong), 1.0, label_free=True).verdict == "no difference shown"
+    assert judge(measured(right, wrong), 1.0, Basis(label_free=True)).verdict == "worse"
+    assert judge(measured(wrong, wrong), 1.0, Basis(label_free=True)).verdict == "no difference shown"
 
 
 def test_too_few_clusters_show_nothing():
@@ -181,7 +182,7 @@ def test_what_to_believe_never_contradicts_the_verdict(chosen, after):
 
 
 def test_a_reason_that_comes_before_any_score():
-    gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), 1.0, "no prose")
+    gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), 1.0, why_not="no prose")
     assert (gate.passed, gate.reason) == (False, "no prose")
 
 

@@ -8,7 +8,8 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.engine.runner import PlanResult
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting.build_result import (
+from sentloom.fitting.examples import LONGEST
+from sentloom.fitting.figures import (
     BINS,
     MOST_POINTS,
     PairGeometry,
@@ -19,7 +20,6 @@ from sentloom.fitting.build_result import (
     neighbours,
     trail,
 )
-from sentloom.fitting.examples import LONGEST
 from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import Run
 from sentloom.fitting.tasks import HeldOut

@@ -1,9 +1,9 @@
 """A stage with a vocabulary: its encoder learns the pieces of the data first."""
 
 from sentloom.encoder import Encoder
-from sentloom.engine.forecast import forecast
 from sentloom.engine.plan import to_yaml
 from sentloom.engine.runner import start_accelerator
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 
 WORDS = ["straßenbahnhaltestelle", "wasserversorgung", "bundesregierung", "krankenhausgesellschaft"]

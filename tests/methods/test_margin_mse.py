@@ -9,7 +9,7 @@ from sentloom.data.shapes import Shape
 from sentloom.methods.margin_mse import MarginMse, MarginMseOptions
 from tests.methods.conftest import optimise
 from tests.methods.oracles import cos
-from tests.methods.test_teacher import ROWS, slowly
+from tests.methods.test_cross_encoder import ROWS, slowly
 from tests.small_data import build_dataset
 
 

@@ -24,6 +24,7 @@ def test_names():
         "tsdae": {"default", "paper"},
         "margin-mse": {"default", "official-code"},
         "is-bert": {"default", "official-code"},
+        "teacher": {"default", "ranking"},
         **{name: {"default"} for name in ("mlm", "cosent", "angle", "distill")},
     }
     for name, method in METHODS.items():

@@ -5,18 +5,16 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from sentloom.fitting.advice import Advice, AdviceKind
+from sentloom.fitting.measures import Measure, Power
 from sentloom.fitting.result import (
-    Advice,
-    AdviceKind,
     BaseSummary,
     Curve,
     Example,
     FitResult,
     Histogram,
     InputSummary,
-    Measure,
     NearestTexts,
-    Power,
     RouteSummary,
     RowCounts,
     Run,

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.fitting.build_result import Refusal
-from sentloom.fitting.result import Advice, AdviceKind
+from sentloom.fitting.advice import Advice, AdviceKind, Refusal
 from sentloom.report.advice import sentence
 from tests.report.results_by_hand import measure
 
@@ -74,10 +73,10 @@ def test_a_larger_budget_is_advised_only_where_it_left_something_out():
 
 
 def test_a_short_training_is_said():
-    assert "Only 3 steps were trained" in said(GAIN, steps=3)
+    assert "So few steps (3) teach little" in said(GAIN, steps=3)
     for steps in (0, 60):
-        assert "were trained" not in said(GAIN, steps=steps)
-    assert "were trained" not in said(LOSS, steps=3)
+        assert "teach little" not in said(GAIN, steps=steps)
+    assert "teach little" not in said(LOSS, steps=3)
 
 
 def test_text_that_the_base_does_not_know():

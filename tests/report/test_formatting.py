@@ -7,7 +7,8 @@ import pytest
 
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.fitting.result import Agreement, Limit, Merging, Ticks
+from sentloom.fitting.measures import Limit
+from sentloom.fitting.result import Agreement, Merging, Ticks
 from sentloom.report import formatting
 from sentloom.report.page import render
 from tests.report.results_by_hand import BARE, FULL

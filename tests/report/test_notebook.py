@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from sentloom.fitting.result import FitResult, Measure
+from sentloom.fitting.measures import Measure
+from sentloom.fitting.result import FitResult
 from sentloom.report.fit_tables import fit_html
 
 NUMBERS = {"before_low": 0, "before_high": 0, "after_low": 0, "after_high": 0, "p": 0.01}

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 
-from sentloom.fitting.build_result import MOST_POINTS, NEAREST, SAMPLES
 from sentloom.fitting.examples import LONGEST, SHOWN
+from sentloom.fitting.figures import MOST_POINTS, NEAREST, SAMPLES
 from sentloom.fitting.result import Curve, Example, Histogram, NearestTexts
 from sentloom.report import fit_plots
 from sentloom.report.page import page

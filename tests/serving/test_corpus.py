@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from sentloom.encoder.system import Fusion, System
+from sentloom.search.system import Index
 from sentloom.serving.models import Corpus
 from sentloom.serving.service import ServiceLimits
 from tests.serving.asking import post
@@ -11,7 +13,11 @@ TEXTS = ["No one knows; it rains.", "Two dogs run across the snow.", "The train 
 
 
 def corpus_of(encoder, texts=TEXTS):
-    return Corpus(texts, lambda row: f"line {row + 1}", {"small": encoder.encode(texts, role="document")})
+    return Corpus(
+        texts,
+        lambda row: f"line {row + 1}",
+        {"small": Index(texts, encoder.encode(texts, role="document"), encoder.system)},
+    )
 
 
 def test_a_search_finds_the_nearest_texts_by_cosine(make_service, encoder):
@@ -23,6 +29,13 @@ def test_a_search_finds_the_nearest_texts_by_cosine(make_service, encoder):
     cosines = encoder.similarity("dogs", TEXTS)
     assert [hit["row"] for hit in second] == np.argsort(-cosines)[:3].tolist()
     assert [hit["score"] for hit in second] == pytest.approx(np.sort(cosines)[::-1][:3], abs=1e-5)
+
+
+def test_a_search_is_the_system_of_the_model(make_service, encoder):
+    index = Index(TEXTS, encoder.encode(TEXTS, role="document"), System(Fusion(1.0)))
+    corpus = Corpus(TEXTS, lambda row: f"line {row + 1}", {"small": index})
+    answer = post(make_service(corpus=corpus), "/v1/search", {"query": "SNOW!", "k": 1})
+    assert [(hit["row"], hit["score"]) for hit in answer.json()["data"][0]] == [(1, 1.0)]
 
 
 def test_a_search_for_too_many_results_is_refused(make_service, encoder):

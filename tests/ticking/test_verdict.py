@@ -6,7 +6,8 @@ import pytest
 
 from sentloom.errors import InputError
 from sentloom.evaluation.significance import corrected_level
-from sentloom.fitting.result import Advice, AdviceKind, FitResult
+from sentloom.fitting.advice import Advice, AdviceKind
+from sentloom.fitting.result import FitResult
 from sentloom.report.advice import advice
 from sentloom.report.formatting import warnings
 from sentloom.ticking.questions import Questions

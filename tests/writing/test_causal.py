@@ -13,7 +13,7 @@ from sentloom.writing.causal import Causal
 from sentloom.writing.judges import judge, judging_ids
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.text_to_text import TransformersWriter, writing_ids
-from sentloom.writing.writer import KINDS, SourceText, Wording, prompts_for
+from sentloom.writing.writer import KINDS, SourceText, Wording, Written, prompts_for
 from tests.writing.oracles import limited, noise
 from tests.writing.small_causal import SIZES, build_small_causal
 from tests.writing.small_synthesizers import TRIPLETS, triplets
@@ -50,7 +50,7 @@ def slowly_written(model, source, kind, prompt, sampling):
         kept = limited(logits, sampling)[0].tolist() if not sampling.greedy else logits[0].tolist()
         shaken = [0.0 if sampling.greedy else noise((*name, len(out)), word) for word in range(len(kept))]
         out.append(max(range(len(kept)), key=lambda word: kept[word] + shaken[word]))
-    return model.text_of(out), out[-1] in model.stops, len(ids), len(out)
+    return Written(model.text_of(out), out[-1] in model.stops, len(ids), len(out))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
     model = Causal.load(build_small_causal(tmp_path / "model", family)).eval()
     written = TransformersWriter(model, sampling, batch=3).write(SOURCES[:4], "query", QUESTION)
     expected = [slowly_written(model, source, "query", QUESTION, sampling) for source in SOURCES[:4]]
-    assert [dataclasses.astuple(one) for one in written] == expected
+    assert written == expected
 
 
 def test_rows_of_very_different_lengths_are_read_apart_and_written_together(causal):
@@ -75,7 +75,7 @@ def test_rows_of_very_different_lengths_are_read_apart_and_written_together(caus
     assert max(read) - min(read) > 200
     for source, answer in zip(sources, written, strict=True):
         cut = dataclasses.replace(source, text=causal.tokenizer.decode(causal.sentences([source.text])[0][:256]))
-        assert dataclasses.astuple(answer) == slowly_written(causal, cut, "query", QUESTION, sampling)
+        assert answer == slowly_written(causal, cut, "query", QUESTION, sampling)
 
 
 def test_some_texts_end_and_leave_the_batch(causal):

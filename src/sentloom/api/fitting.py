@@ -14,8 +14,9 @@ from typing import Any, ParamSpec
 from sentloom.api.common import building_in, scored_inputs, silent
 from sentloom.arguments import plain_type, typed
 from sentloom.data.in_memory import Data, Inputs
+from sentloom.data.layout import one_label_each
 from sentloom.data.limits import FITTING, STRICT
-from sentloom.data.shapes import TITLE, one_label_each
+from sentloom.data.shapes import TITLE
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, running_on
 from sentloom.engine.rows import InputFile, input_file, inputs_in, labelled
@@ -24,9 +25,10 @@ from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
 from sentloom.fitting.fit import run
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS, FitInput
+from sentloom.fitting.measures import Measure
 from sentloom.fitting.options import OPTIONS, Option, Options, read_options
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request
-from sentloom.fitting.result import FitResult, Measure
+from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
 from sentloom.progress import is_watched, note, showing
 from sentloom.report.fit_tables import fit_html

@@ -9,7 +9,8 @@ from sentloom.api.common import refuse_options_in_memory, scored_inputs, silent,
 from sentloom.arguments import typed
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.in_memory import Data, Inputs, is_table
-from sentloom.data.shapes import Columns, Shape, as_columns, as_shape
+from sentloom.data.layout import Columns, as_columns
+from sentloom.data.shapes import Shape, as_shape
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.engine.runner import start_accelerator
 from sentloom.evaluation.evaluate import Evaluation, Models, Scoring, labelled, open_memory

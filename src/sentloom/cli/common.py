@@ -11,8 +11,9 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from sentloom.data.layout import UnclearColumns, parse_columns
 from sentloom.data.limits import STRICT, Allowance
-from sentloom.data.shapes import Shape, UnclearColumns, parse_columns
+from sentloom.data.shapes import Shape
 from sentloom.encoder.formats.registry import backend_names
 from sentloom.fitting.options import OPTIONS
 from sentloom.terminal import Terminal

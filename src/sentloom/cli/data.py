@@ -106,8 +106,8 @@ def check(
     from sentloom.data.hygiene.cleaning import CleanSettings
     from sentloom.data.hygiene.inspection import count_tokens, inspect
     from sentloom.data.hygiene.leaks import find_leaks
+    from sentloom.data.layout import EVERY
     from sentloom.data.limits import CLEANING
-    from sentloom.data.shapes import EVERY
     from sentloom.report import data_tables
 
     settings = CleanSettings(

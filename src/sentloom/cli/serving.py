@@ -97,15 +97,22 @@ def serve(
 
 
 def _corpus(target: "SearchTarget", models: "list[ServedModel]") -> "Corpus":
-    """The texts of a file, with the vectors of every model, cached."""
+    """The texts of a file, ready to be searched by every model; their vectors are cached."""
     from sentloom.cli.vectors import cached_vectors
+    from sentloom.search.system import Index
     from sentloom.serving.models import Corpus
 
-    vectors = {model.name: cached_vectors(model.encoder, target.texts) for model in models}
-    return Corpus(target.texts.to_pylist(), target.place, vectors)
+    texts = target.texts.to_pylist()
+    indexes = {
+        model.name: Index(texts, cached_vectors(model.encoder, target.texts), model.encoder.system).ready()
+        for model in models
+    }
+    return Corpus(texts, target.place, indexes)
 
 
 def _announce(address: str, service: "Service") -> None:
     for model in service.models.values():
         show(f"{model.name}: {model.encoder}")
+        if service.corpus and model.encoder.system.recorded():
+            show(f"{model.name} searches by {model.encoder.system}")
     show(f"Serving at {address} ({'with an API key' if service.key else 'this machine only'}). Stop with Ctrl-C.")

@@ -89,7 +89,7 @@ def encode(
 ) -> None:
     """Write a file with the vector of every sentence. Run the same command again to resume."""
     from sentloom.data.columns import text_column
-    from sentloom.data.shapes import EVERY
+    from sentloom.data.layout import EVERY
     from sentloom.encoder.vector_files import encode_to_file, encode_with_ray
     from sentloom.files import at_its_name
 
@@ -157,10 +157,13 @@ def search(
     sheet: SheetOption = None,
     encoding: EncodingOption = None,
 ) -> None:
-    """Search by meaning: show the sentences nearest to a query. Vectors are cached, so the next search is fast."""
+    """Show the sentences nearest to a query, by meaning and by whatever `fit` proved to add to it, such as words.
+
+    Vectors are cached, so the next search is fast.
+    """
     from sentloom.encoder.vector_files import open_vectors
     from sentloom.report import data_tables
-    from sentloom.search.nearest import top_k
+    from sentloom.search.system import Index
 
     request = choose(first, model, within)
     encoder = load(request.model, pooling, device, precision, backend)
@@ -170,11 +173,14 @@ def search(
         if vectors
         else cached_vectors(encoder, target.texts)
     )
+    index = Index(target.texts, documents, encoder.system)
+    if encoder.system.recorded():
+        show(f"searching by {encoder.system}")
     for query in queries or asked():
-        numbers, cosines = top_k(encoder.encode([query], role="query"), documents, k)
+        numbers, scores = index.find([query], encoder.encode([query], role="query"), k)
         results = [
             (float(value), target.place(int(row)), str(target.texts[int(row)]))
-            for row, value in zip(numbers[0], cosines[0], strict=True)
+            for row, value in zip(numbers[0], scores[0], strict=True)
         ]
         show("", data_tables.answers(query, results))
 
@@ -244,7 +250,8 @@ def ground(
     from sentloom.data.beir import splits_of
     from sentloom.data.columns import searched_column
     from sentloom.data.inputs import named
-    from sentloom.data.shapes import EVERY, text_columns
+    from sentloom.data.layout import EVERY
+    from sentloom.data.shapes import text_columns
 
     if name is None:
         pairs = summaries()

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from sentloom.data.dataset import FILE, LINE
 from sentloom.data.findings import Findings
+from sentloom.data.layout import Layout
 from sentloom.data.limits import LONGEST, shown
 from sentloom.data.nli import nli_label
 from sentloom.data.scan import OTHER_ENCODING
-from sentloom.data.shapes import Kind, Layout, arrow_type, form_of
+from sentloom.data.shapes import Kind, arrow_type, form_of
 
 MISSING_VALUES = "values that were already missing in the source of the data"
 LISTS = "a list of positives is read as a row for each of them"

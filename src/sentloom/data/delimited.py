@@ -12,8 +12,8 @@ from typing import NamedTuple, NoReturn
 from sentloom.data.dataset import BLANK_LINES
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import Input
+from sentloom.data.layout import ShapeRequest
 from sentloom.data.scan import Block, Digest, first_lines, raw_blocks, text_lines
-from sentloom.data.shapes import ShapeRequest
 from sentloom.errors import DataError
 
 COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"

@@ -18,9 +18,10 @@ from sentloom.arguments import kind_of
 from sentloom.data.cells import Chunk
 from sentloom.data.dataset import BATCH_ROWS, Dataset
 from sentloom.data.findings import Findings
+from sentloom.data.layout import ShapeRequest
 from sentloom.data.limits import MOST_UNPACKED
 from sentloom.data.nli import is_nli_word
-from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
+from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.data.typed import Typed
 from sentloom.errors import InputError
 

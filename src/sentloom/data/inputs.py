@@ -21,8 +21,8 @@ from sentloom.data.documents.folder import Unread, files_in
 from sentloom.data.documents.parsers import format_of, head_of, missing_package
 from sentloom.data.documents.plain import is_wrapped
 from sentloom.data.encodings import known
+from sentloom.data.layout import ShapeRequest
 from sentloom.data.limits import FREE_UNPACKED, MOST_FACTS, MOST_FILES, packed_room
-from sentloom.data.shapes import ShapeRequest
 from sentloom.errors import InputError, MissingPart, first_line, option
 
 File: TypeAlias = Path | zipfile.Path

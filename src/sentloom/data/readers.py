@@ -20,20 +20,10 @@ from sentloom.data.findings import EMPTY, Findings
 from sentloom.data.in_memory import Data, name_of
 from sentloom.data.inputs import DOCUMENTS, MEMORY, File, Input, cleaning_options, find_inputs, named
 from sentloom.data.json_rows import recognised
+from sentloom.data.layout import Columns, Layout, ShapeRequest, UnclearColumns, as_columns, layout_of
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
-from sentloom.data.shapes import (
-    COLUMNS,
-    COUNT,
-    Columns,
-    Layout,
-    Shape,
-    ShapeRequest,
-    UnclearColumns,
-    as_columns,
-    as_shape,
-    layout_of,
-)
+from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError, option
 from sentloom.progress import progress

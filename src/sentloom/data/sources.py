@@ -19,10 +19,10 @@ from sentloom.data.findings import Findings
 from sentloom.data.in_memory import open_rows
 from sentloom.data.inputs import BEIR, DOCUMENTS, MEMORY, SHEET, TWINS, Input
 from sentloom.data.json_rows import ARRAY_NOTE, array_records, jsonl_records
+from sentloom.data.layout import Layout, ShapeRequest
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
 from sentloom.data.nested import parse_path, suggested, with_inner
 from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
-from sentloom.data.shapes import Layout, ShapeRequest
 from sentloom.data.sheets import Sheet
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError, option

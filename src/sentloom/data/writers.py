@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.shapes import COLUMNS, Kind, Shape, ShapeRequest, form_of, layout_of
+from sentloom.data.layout import ShapeRequest, layout_of
+from sentloom.data.shapes import COLUMNS, Kind, Shape, form_of
 from sentloom.errors import InputError
 from sentloom.files import new_file
 

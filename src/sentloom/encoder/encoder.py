@@ -21,6 +21,7 @@ from sentloom.encoder.device import Device, Precision, device_for, pack_workers
 from sentloom.encoder.heads import Projection, check_cut, cut, normalize, trained_dimensions
 from sentloom.encoder.packing import Pack, pack, plan, plan_side_by_side
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
+from sentloom.encoder.system import VECTORS_ALONE, System
 from sentloom.encoder.tokens import EXPECTED, FIX, Prompts, Role, Tokens, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
@@ -35,12 +36,15 @@ TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the ca
 TOKENS_PER_PACK_ELSEWHERE = 32_768
 PUBLIC = (  # what `dir` and completion show, without the names of nn.Module
     *("load", "save", "export", "copy", "encode", "similarity", "search", "tokenize", "fingerprint"),
-    *("dimension", "dimensions", "device", "precision", "pooling", "prompts"),
+    *("dimension", "dimensions", "device", "precision", "pooling", "prompts", "system"),
 )
 
 
 class Hit(NamedTuple):
-    """A text that `search` found: its position among the texts, its cosine with the query, and the text."""
+    """A text that `search` found: its position among the texts, its score, and the text.
+
+    The score is the cosine with the query; for a model whose search is a system (docs/search.md), from 0 to 1.
+    """
 
     row: int
     score: float
@@ -77,6 +81,7 @@ class Encoder(nn.Module):
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
         self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
+        self.system: System = VECTORS_ALONE  # what `search` runs besides vectors
         self.known_fingerprint: str | None = None  # of an encoder that is shared, and so never changes
 
     def __new__(cls, *parts: object, **_: object) -> "Encoder":
@@ -111,7 +116,10 @@ class Encoder(nn.Module):
         from sentloom.encoder.loading import load
 
         where = device_for(device)
-        encoder = cls(**load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length))
+        parts = load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length)
+        system = parts.pop("system")
+        encoder = cls(**parts)
+        encoder.system = system
         encoder.precision = encoder.backbone.precision_for(precision)
         encoder = encoder.to(where).eval()
         if backend == "torch":
@@ -327,6 +335,7 @@ class Encoder(nn.Module):
     ) -> list[Hit] | list[list[Hit]]:
         """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
+        If `fit` proved that words or a re-ranker add to the vectors, they are part of this search: see `system`.
         Queries and texts get the model's prompts for queries and documents. Of pairs, such as a Dataset of questions
         and answers, the answers are searched. To reuse the vectors of the texts in several searches, pass
         `encode(texts, role="document")` as `vectors`.
@@ -348,17 +357,17 @@ class Encoder(nn.Module):
         if np.shape(documents)[1:] != (self.dimension,):
             problem = f"they have the shape {np.shape(documents)}"
             raise InputError("vectors", problem, f"{self.dimension} dimensions", "encode the texts with this model")
-        hits = []
-        for cosines in self._cosines([queries] if isinstance(queries, str) else queries, documents):
-            best = np.argsort(-np.round(cosines, 6), kind="stable")[:k].tolist()  # equal texts stay in order
-            hits.append([Hit(row, float(cosines[row]), str(sequence[row])) for row in best])
-        return hits[0] if isinstance(queries, str) else hits
+        from sentloom.search.system import Index
 
-    def _cosines(self, queries: TextsLike, documents: Vectors) -> Iterator[Vectors]:
-        """Yield the cosines of each query with all documents."""
-        unit = _unit(documents)
-        for query in _unit(self.encode(queries, role="query")):
-            yield unit @ query
+        asked = as_texts([queries] if isinstance(queries, str) else queries)
+        asked_texts = [str(query) for query in asked]
+        index = Index(sequence, documents, self.system)
+        rows, scores = index.find(asked_texts, self.encode(asked, role="query"), k)
+        hits = [
+            [Hit(row, score, str(sequence[row])) for row, score in zip(*of_query, strict=True)]
+            for of_query in zip(rows.tolist(), scores.tolist(), strict=True)
+        ]
+        return hits[0] if isinstance(queries, str) else hits
 
     def fill(
         self,

@@ -27,6 +27,7 @@ from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import LAST, POOLER, Pooling
 from sentloom.encoder.pretrained import MODEL, Staged, check_ids, load_tokenizer, load_weights, loading, staged
 from sentloom.encoder.settings import MODULES, OURS, EncoderSettings, read_settings
+from sentloom.encoder.system import read_system
 from sentloom.encoder.tokens import Prompts, Tokens, shared_suffix
 from sentloom.errors import InputError, MissingPart, ModelError, option
 from sentloom.files import sha256
@@ -36,12 +37,12 @@ ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a mo
 
 
 def load(name: str | Path, *, revision: str | None, **asked: Any) -> dict[str, Any]:
-    """Load a model and return the constructor arguments of an Encoder; `asked` is described in `Format`."""
+    """Load a model and return the constructor arguments of an Encoder, and its system; for `asked` see `Format`."""
     if (entry := catalogue_entry(name)) and entry.use in ("re-ranker", "translator"):
         problem = f"it is a {entry.use}, which gives no vectors"
         raise ModelError(str(name), problem, "an encoder", "`sentloom models` lists those of the catalogue")
     folder = locate(name, revision)
-    return format_of(folder).load(folder, **asked)
+    return {**format_of(folder).load(folder, **asked), "system": read_system(folder)}
 
 
 def load_folder(

@@ -21,6 +21,7 @@ from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import read_json
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.encoder.settings import LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
+from sentloom.encoder.system import KEY, System
 from sentloom.encoder.tokens import ROLES, Prompts, Tokens, prompt_for, shared_suffix
 from sentloom.errors import ModelError
 from sentloom.files import new_folder
@@ -81,7 +82,14 @@ def write_settings(encoder: "Encoder", folder: Path) -> None:
     write_json(folder / "sentence_bert_config.json", limits)
     write_json(folder / "config_sentence_transformers.json", _prefixes(encoder.prompts))
     ours = {"pooling": str(encoder.pooling), "prompts": {role: asdict(p) for role, p in encoder.prompts.items()}}
-    write_json(folder / OURS, ours)
+    write_json(folder / OURS, ours | ({KEY: recorded} if (recorded := encoder.system.recorded()) else {}))
+
+
+def write_system(system: System, folder: Path) -> None:
+    """Write what a search runs besides vectors, in place of what was there."""
+    path = folder / OURS
+    others = {key: value for key, value in read_json(path).items() if key != KEY} if path.is_file() else {}
+    write_json(path, others | ({KEY: recorded} if (recorded := system.recorded()) else {}))
 
 
 def is_native(encoder: "Encoder") -> bool:

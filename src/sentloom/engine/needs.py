@@ -72,7 +72,7 @@ def _models(plan: Plan) -> Iterator[Need]:
     named = [("base", encoder_of(plan.base) if plan.base else None)]
     for stage in plan.stages:
         named += [(f"model of {stage.name}", model) for model in (*stage.models(), *stage.makers())]
-        named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
+        named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models()]
     for what, name in named:
         if (
             name

@@ -104,7 +104,7 @@ def find_models(plans: Sequence[Plan], folder: Path) -> None:
     """Load every model that a plan names, except those in the folder itself, where an earlier plan may put them."""
     bases = [encoder_of(plan.base) for plan in plans if plan.base]
     models = [("base", name) for name in bases if name]
-    models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models().items()]
+    models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models()]
     for key, name in dict.fromkeys(models):
         if not is_in(folder, name):
             content_of(key, name)

@@ -40,7 +40,7 @@ from sentloom.export.backends import interleaved
 from sentloom.export.export import named_tasks
 from sentloom.files import write_record
 from sentloom.fitting.gate import mean_measure, measure
-from sentloom.fitting.result import Measure
+from sentloom.fitting.measures import Measure
 from sentloom.search.vectors import Vectors, normalised
 
 Log = Callable[[str], None]

@@ -22,8 +22,9 @@ from sentloom.evaluation.significance import corrected_level
 from sentloom.evaluation.task import CLUSTER
 from sentloom.files import at_its_name
 from sentloom.fitting.clusters import connecting_keys, distinct_keys, sentences, union
-from sentloom.fitting.gate import judge, record_use
-from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
+from sentloom.fitting.gate import Basis, judge, record_use
+from sentloom.fitting.measures import Measure, Verdict, verdict_line
+from sentloom.fitting.result import FitResult
 from sentloom.fitting.shapes import handler
 from sentloom.fitting.shapes.texts import FEWEST_ITEMS
 from sentloom.fitting.split import Split
@@ -71,7 +72,7 @@ def compare_fits(old: Path, new: Path) -> FitComparison:
     uses = record_use(tasks, after.fingerprint(), before.fingerprint())
     duel = Duel(before, after, open_memory(new / "measured"))
     measures, total = duel.measured(tasks, "deciding", corrected_level(uses.number))
-    gate = judge(total, total.difference, other="the older model")
+    gate = judge(total, total.difference, Basis("the older model"))
     rows = sum(len(part.data) for part in parts)
     differing = dict(_differing(*results))
     return FitComparison(
@@ -158,7 +159,7 @@ def _differing(old: FitResult, new: FitResult) -> Iterator[tuple[str, tuple[str,
         {
             "base": result.base,
             "route": result.winner or "none",
-            "steps": f"{result.validation.steps:,}" if result.validation else "",
+            "steps": f"{result.steps:,}",
             "budget": result.budget,
             "training rows": f"{sum(source.rows.train for source in result.sources):,}",
             "verdict": result.verdict,

@@ -33,18 +33,8 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import cache_folder, read_record, write_record
-from sentloom.fitting.result import (
-    NO_DIFFERENCE,
-    Limit,
-    Measure,
-    Part,
-    Power,
-    Run,
-    Verdict,
-    chosen_on,
-    metric_name,
-    rounded_down,
-)
+from sentloom.fitting.measures import NO_DIFFERENCE, Limit, Measure, Part, Power, Verdict, metric_name, rounded_down
+from sentloom.fitting.result import Run, chosen_on
 from sentloom.progress import note
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
@@ -60,8 +50,6 @@ HIGHEST = 100.0  # score
 
 FOLDER = "test-uses"  # in the cache: a file per use
 SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
-
-
 MINED_ROWS = "titles and headings of your documents"
 
 
@@ -78,40 +66,47 @@ class Gate:
         return self.verdict == "better"
 
 
-def judge(
-    deciding: Measure,
-    validation_gain: float,
-    why_not: str | None = None,
-    *,
-    other: str = "its base",
-    folds: int = 0,
-    label_free: bool = False,
-    mined: bool = False,
-) -> Gate:
+@dataclass(frozen=True)
+class Basis:
+    """What a verdict rests on."""
+
+    other: str = "its base"  # the model that has to be beaten
+    folds: int = 0  # of the training rows that the model was chosen on; 0: validation rows
+    label_free: bool = False  # scores without labels can show that a model is worse, and nothing else
+    mined: bool = False  # whether the structure of documents gave the rows: the verdict says so
+
+    @property
+    def rows(self) -> str:
+        """What the test rows are."""
+        return MINED_ROWS if self.mined else "held-out rows"
+
+
+USUAL = Basis()
+
+
+def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_not: str | None = None) -> Gate:
     """A model is better than another one if the whole interval of its gain on the test rows is above 0.
 
     It must also gain on the rows it was chosen by: if the two disagree, nothing is shown. Nothing is shown either by
     fewer clusters than intervals hold for; a few large clusters count as fewer. `why_not` is a reason that comes before
-    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else. If the rows are
-    `mined`, the verdict says so.
+    any score.
     """
-    rows = MINED_ROWS if mined else "held-out rows"
     if why_not:
         return Gate(NO_DIFFERENCE, why_not)
     if not deciding.has_enough_clusters:
         few = few_clusters(deciding.clusters, deciding.effective)
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
-    if label_free and not deciding.worse:
+    if basis.label_free and not deciding.worse:
         return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
     if _is_vetoed(deciding, validation_gain):
-        but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
-        return Gate(NO_DIFFERENCE, f"Not better than {other} on all {rows}. {_scores(deciding)}, {but}.")
+        but = f"but {validation_gain:+.2f} on {chosen_on(basis.folds)}"
+        return Gate(NO_DIFFERENCE, f"Not better than {basis.other} on all {basis.rows}. {_scores(deciding)}, {but}.")
     if deciding.better:
-        return Gate("better", f"Compared with {other} on {rows}: {_scores(deciding)}.")
+        return Gate("better", f"Compared with {basis.other} on {basis.rows}: {_scores(deciding)}.")
     if deciding.worse:
-        return Gate("worse", f"Compared with {other} on {rows}: {_scores(deciding)}.")
-    same = f" It is within {EQUIVALENT:g} points of {other}." if deciding.equivalent else ""
-    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on {rows}. {_scores(deciding)}.{same}")
+        return Gate("worse", f"Compared with {basis.other} on {basis.rows}: {_scores(deciding)}.")
+    same = f" It is within {EQUIVALENT:g} points of {basis.other}." if deciding.equivalent else ""
+    return Gate(NO_DIFFERENCE, f"Not shown to be better than {basis.other} on {basis.rows}. {_scores(deciding)}.{same}")
 
 
 def few_clusters(clusters: int, effective: float) -> str:

@@ -24,8 +24,9 @@ from sentloom.data.hygiene.languages import (
     shares_in_words,
 )
 from sentloom.data.inputs import find_inputs, hub_name
+from sentloom.data.layout import one_label_each
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
-from sentloom.data.shapes import COLUMNS, TITLE, Shape, form_of, one_label_each, squash, text_columns
+from sentloom.data.shapes import COLUMNS, TITLE, Shape, form_of, squash, text_columns
 from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
 from sentloom.fitting.clusters import sentences

@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from sentloom.data.shapes import Columns, Shape, as_columns, as_shape
+from sentloom.data.layout import Columns, as_columns
+from sentloom.data.shapes import Shape, as_shape
 from sentloom.errors import InputError, option
 
 Names = str | Path | Sequence[str | Path]

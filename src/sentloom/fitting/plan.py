@@ -23,10 +23,10 @@ from sentloom.files import read_record, write_record
 from sentloom.fitting.bases import Base
 from sentloom.fitting.clock import REPORTING, Clock
 from sentloom.fitting.lengths import Extent, Round
+from sentloom.fitting.measures import Power
 from sentloom.fitting.options import plan_values
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.tasks import Candidates
 from sentloom.progress import OutOfTime, deadline, note

@@ -18,10 +18,10 @@ from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_tex
 from sentloom.fitting.gate import expected_power, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
+from sentloom.fitting.measures import Power
 from sentloom.fitting.plan import FitPlan, Job
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
-from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.tasks import Candidates, affordable_candidates
 

@@ -21,6 +21,7 @@ from sentloom.evaluation.significance import LEVEL, are_enough, corrected_level,
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.examples import examples, find_threshold
 from sentloom.fitting.gate import (
+    Basis,
     Gate,
     Uses,
     general_warning,
@@ -31,10 +32,11 @@ from sentloom.fitting.gate import (
     record_use,
     which_to_believe,
 )
+from sentloom.fitting.measures import Measure, Part, Power
 from sentloom.fitting.panel import HALVES, is_at_chance
 from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
+from sentloom.fitting.result import Example, Run, Threshold
 from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
 from sentloom.search.vectors import Vectors
@@ -111,7 +113,7 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     gain = trial.best.difference or 0.0
-    gate = judge(decided, gain, nothing, other=trial.other, folds=folds, label_free=label_free, mined=prepared.mined)
+    gate = judge(decided, gain, Basis(trial.other, folds, label_free, prepared.mined), nothing)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),

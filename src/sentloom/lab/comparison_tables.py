@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sentloom import __version__
 from sentloom.fitting.compare_fits import FitComparison
-from sentloom.fitting.result import NO_DIFFERENCE
+from sentloom.fitting.measures import NO_DIFFERENCE
 from sentloom.lab.comparison import MARK, Compared, ComparisonCell, ComparisonTable, Cost, Line, comparison_table
 from sentloom.lab.results import refuse_foreign_file, run_values, score_text
 from sentloom.markdown import plain, raw_table, table

@@ -12,8 +12,9 @@ from sentloom.data.columns import only_column
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data
+from sentloom.data.layout import Columns, as_columns
 from sentloom.data.sentences import distinct_sentences
-from sentloom.data.shapes import Columns, Shape, as_columns, as_shape, text_columns
+from sentloom.data.shapes import Shape, as_shape, text_columns
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on

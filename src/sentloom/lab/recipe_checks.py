@@ -19,7 +19,7 @@ from sentloom.lab.recipe_yaml import Faults, Tree, without
 
 PATH_KEYS = (
     *("base", "data", "on", "sets", "file", "corpus"),
-    *("model", "models", "forward", "backward", "source", "guide", "teacher"),
+    *("model", "models", "forward", "backward", "source", "sources", "guide", "teacher"),
 )
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-default}
 

@@ -12,9 +12,9 @@ from sentloom.report.formatting import duration
 from sentloom.report.tables import plain_table
 
 if TYPE_CHECKING:
-    from sentloom.engine.forecast import Forecast
     from sentloom.engine.needs import Need
     from sentloom.engine.plan import Plan, Recipe
+    from sentloom.engine.stages import Forecast
     from sentloom.lab.results import Row
 
 

@@ -119,7 +119,7 @@ def row_cost(plan: Plan, table: str, row: str | None = None) -> RowCost:
 def _models(plan: Plan) -> Iterator[str]:
     named = [encoder_of(plan.base)] if plan.base else []
     for stage in plan.stages:
-        named += [*stage.models(), *stage.makers(), *stage.other_models().values()]
+        named += [*stage.models(), *stage.makers(), *(model for _, model in stage.other_models())]
     for name in named:
         if name and named_stage(name) is None and catalogue_entry(name) is None and not is_endpoint(name):
             yield name
@@ -195,7 +195,7 @@ def _training(stage: Stage, plan: Plan, rows: int, shape: str, tokens: float, ru
     seen = steps * settings.batch * settings.accumulate
     forward, both = text_flops(model, _kind(stage, plan), _length(stage, plan, tokens))
     flops = seen * (learned * (both + (forward if settings.chunk else 0)) + frozen * forward)
-    if stage.method in ("cross-lingual", "mse-distillation") and (source := stage.other_models().get("source")):
+    if stage.method in ("cross-lingual", "mse-distillation") and (source := dict(stage.other_models()).get("source")):
         flops += rows * text_flops(source, "encoder", _length(stage, plan, tokens))[0]
     texts = (settings.chunk or settings.batch) * learned
     return StageCost(stage.name, rows, steps, flops, _memory(stage, model, _kind(stage, plan), texts * tokens), runs)
@@ -257,7 +257,7 @@ def _vectors(plan: Plan) -> float:
     return sum(
         stored_bytes(rows, architecture(source).config.hidden_size)
         for stage in plan.stages
-        if isinstance(stage, Train) and (source := stage.other_models().get("source"))
+        if isinstance(stage, Train) and (source := dict(stage.other_models()).get("source"))
         for rows in [_data(stage, plan, {})[0]]
     )
 

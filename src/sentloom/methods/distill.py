@@ -10,13 +10,13 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.losses import listwise_kl
+from sentloom.methods.cross_encoder import TaughtMethod, TaughtOptions
 from sentloom.methods.method import Embeddings
 from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
-from sentloom.methods.teacher import TaughtMethod, TeacherOptions
 
 
-class DistillOptions(TeacherOptions):
+class DistillOptions(TaughtOptions):
     """A higher T makes the teacher less certain of its first candidate."""
 
     negatives: int = Field(4, ge=1)

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.losses import margin_mse
+from sentloom.methods.cross_encoder import TaughtMethod, TaughtOptions
 from sentloom.methods.method import Embeddings
 from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
-from sentloom.methods.teacher import TaughtMethod, TeacherOptions
 
 
-class MarginMseOptions(TeacherOptions):
+class MarginMseOptions(TaughtOptions):
     """GPL compares dot products with the teacher's scores; cosines, which end at 1, are divided by tau first."""
 
     temperature: Positive = 0.05  # tau

@@ -36,6 +36,7 @@ BUILT_IN = {
     "nli-classification": "nli_classification:NliClassification",
     "cross-lingual": "cross_lingual:CrossLingual",
     "mse-distillation": "mse_distillation:MseDistillation",
+    "teacher": "teacher:Teacher",
 }
 
 

@@ -6,7 +6,9 @@ from typing import Literal, assert_never
 
 from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_CLUSTERS
-from sentloom.fitting.result import Advice, AdviceKind, FitResult, Measure
+from sentloom.fitting.advice import Advice, AdviceKind
+from sentloom.fitting.measures import Measure
+from sentloom.fitting.result import FitResult
 
 
 def advice(result: FitResult) -> list[str]:
@@ -36,8 +38,7 @@ def sentence(given: Advice, decided: Measure) -> str:
             late = ", ".join(given.names)
             return f"Not tried for lack of time: {late}. A larger budget leaves time for more routes."
         case AdviceKind.MORE_STEPS:
-            few = f"Only {given.number} steps were trained, which teaches little"
-            return f"{few}: a larger budget ({option('budget')}) may gain more."
+            return f"So few steps ({given.number}) teach little: a larger budget ({option('budget')}) may gain more."
         case AdviceKind.ADD_CLUSTERS | AdviceKind.ADD_ROWS | AdviceKind.SETTLE:
             return _about_rows(kind, given.number, decided)
         case AdviceKind.KEEP_BASE | AdviceKind.KEEP_BETTER_BASE | AdviceKind.LITTLE_LEFT:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentloom.evaluation.results import Cell
-from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run, Shares, Trail
+from sentloom.fitting.measures import Measure
+from sentloom.fitting.result import Curve, FitResult, Histogram, Run, Shares, Trail
 from sentloom.report import formatting, plots
 from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 

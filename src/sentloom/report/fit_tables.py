@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure
+from sentloom.fitting.measures import NO_DIFFERENCE, Measure
+from sentloom.fitting.result import FitResult
 from sentloom.report.advice import advice
 from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability, unit, warnings
 from sentloom.report.tables import plain_table

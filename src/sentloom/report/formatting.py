@@ -9,7 +9,8 @@ from sentloom import progress
 from sentloom.data.hygiene.languages import NAMES, recognised
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT, power_line
-from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, Ticks, metric_name, rounded_down
+from sentloom.fitting.measures import Measure, metric_name, rounded_down
+from sentloom.fitting.result import FitResult, InputSummary, Run, Ticks
 
 HEADLINES = {
     "better": "Better than its base",

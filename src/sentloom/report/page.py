@@ -14,7 +14,8 @@ from markupsafe import Markup
 
 from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.files import new_folder
-from sentloom.fitting.result import FitResult, Measure, Run, metric_name
+from sentloom.fitting.measures import Measure, metric_name
+from sentloom.fitting.result import FitResult, Run
 from sentloom.markdown import fenced, plain
 from sentloom.report import fit_plots, formatting, plots
 from sentloom.report.advice import advice

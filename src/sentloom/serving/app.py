@@ -137,7 +137,7 @@ async def similarity(request: Request) -> Response:
 
 @router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS, openapi_extra=_takes(SearchRequest))
 async def search(request: Request) -> Response:
-    """The texts of the corpus that are nearest to each query."""
+    """The best texts of the corpus for each query, by vectors and by whatever the model's folder says beside them."""
     service, asked = _service(request), await _read(request, SearchRequest)
     model, corpus = service.model(asked.model), service.searched()
     if len(asked.query) * asked.k > service.limits.max_found:
@@ -147,7 +147,7 @@ async def search(request: Request) -> Response:
         )
     vectors, tokenised = await _encode(request, model, asked.query, "query")
     _check_usable(model, vectors, "query")
-    searching = _in_thread(service.searchers, corpus.search, model.name, vectors, asked.k)
+    searching = _in_thread(service.searchers, corpus.search, model.name, asked.query, vectors, asked.k)
     nearest = await _unless_gone(request, searching)
     usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
     answer = SearchResponse(model=model.name, data=nearest, usage=usage)

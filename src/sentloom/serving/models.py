@@ -20,7 +20,7 @@ from sentloom.encoder.golden import read_golden
 from sentloom.encoder.locate import locate
 from sentloom.encoder.tokens import Role, prompt_for
 from sentloom.errors import InputError, ModelError
-from sentloom.search.nearest import top_k
+from sentloom.search.system import Index
 from sentloom.serving.batcher import Tokens, Vectors
 from sentloom.serving.schema import FoundText
 
@@ -140,18 +140,18 @@ def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tok
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, where each came from, and their vectors (n, d) by the name of a model."""
+    """Texts, where each came from, and what searches them, by the name of a model."""
 
     texts: Sequence[str]
     place: Callable[[int], str]
-    vectors: Mapping[str, Vectors]
+    indexes: Mapping[str, Index]
 
-    def search(self, model: str, queries: Vectors, k: int) -> list[list[FoundText]]:
-        """The k texts nearest to each query."""
-        rows, cosines = top_k(queries, self.vectors[model], k)
+    def search(self, model: str, queries: Sequence[str], vectors: Vectors, k: int) -> list[list[FoundText]]:
+        """The k best texts for each query."""
+        rows, scores = self.indexes[model].find(queries, vectors, k)
         return [
-            [self._found(int(row), float(cosine)) for row, cosine in zip(*nearest, strict=True)]
-            for nearest in zip(rows, cosines, strict=True)
+            [self._found(int(row), float(score)) for row, score in zip(*nearest, strict=True)]
+            for nearest in zip(rows, scores, strict=True)
         ]
 
     def _found(self, row: int, score: float) -> FoundText:

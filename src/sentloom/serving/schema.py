@@ -112,7 +112,7 @@ class SimilarityResponse(BaseModel):
 
 
 class FoundText(BaseModel):
-    """A text of the corpus: its row, where it came from, its cosine with the query."""
+    """A text of the corpus: its row, where it came from, its score (docs/search.md)."""
 
     row: int
     place: str

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sentloom.fitting.result import Measure
+from sentloom.fitting.measures import Measure
 from sentloom.ticking.answers import AnswerFile, Answers, Choice, left_of
 from sentloom.ticking.questions import Question, Questions
 from sentloom.ticking.verdict import Ruling, rule, sentence

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sentloom.data.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
 from sentloom.data.hygiene.near_duplicates import SHINGLE
 from sentloom.methods.registry import read_presets
-from sentloom.search.bm25 import words_of
+from sentloom.search.words import words_of
 from sentloom.writing.writer import Kind
 
 KEPT = ""  # the reason of a row that no filter dropped

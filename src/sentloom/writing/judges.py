@@ -16,9 +16,9 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.device import pack_workers
 from sentloom.encoder.loading import shared_encoder
 from sentloom.errors import ModelError
-from sentloom.search.bm25 import Bm25
 from sentloom.search.cross_encoder import CrossEncoder, PairScores, pair_scores
 from sentloom.search.nearest import top_k
+from sentloom.search.words import WordIndex
 from sentloom.writing.language_model import Ids, LanguageModel
 from sentloom.writing.ledger import LedgerPlan
 from sentloom.writing.writer import Kind, Pair, Writer
@@ -156,7 +156,7 @@ class RoundTrip:
     def __init__(self, texts: Sequence[str], encoder: Encoder | None) -> None:
         """Without an encoder, BM25 decides alone."""
         self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        self._bm25 = Bm25(list(self._places))
+        self._bm25 = WordIndex(list(self._places))
         self._encoder = encoder
         self._vectors = encoder.encode(list(self._places), role="document") if encoder else None
 

@@ -113,13 +113,13 @@ def test_the_same_folder_has_the_same_hash_wherever_it_is(messy: Path, tmp_path:
 
 
 def test_a_file_that_takes_too_long_or_too_much_costs_that_file_only(tmp_path: Path) -> None:
-    slow = put(tmp_path / "slow.md", "x\n" + "[" * 20_000 + "\n" + "a **" * 40_000)
+    slow = put(tmp_path / "slow.md", "*a_ " * 200_000)
     large = put(tmp_path / "large.md", "word " * 300_000)
     files = [put(tmp_path / f"{name}.md", f"Text {name}.") for name in "ab"]
-    answers = list(read_documents([files[0], slow, large, files[1]], limits=Limits(seconds=2, most_bytes=1_000_000)))
+    answers = list(read_documents([files[0], slow, large, files[1]], limits=Limits(seconds=1, most_bytes=1_000_000)))
     assert [answer.get("why", "read") for answer in answers] == [
         "read",
-        "takes more than 2 seconds",
+        "takes more than 1 s",
         "more than 1,000,000 bytes",
         "read",
     ]

@@ -7,11 +7,11 @@ from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.engine.building import stage
-from sentloom.engine.forecast import forecast
 from sentloom.engine.needs import needs
 from sentloom.engine.plan import Plan, to_yaml
 from sentloom.engine.runner import prepare
 from sentloom.errors import InputError, RecipeError
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 from tests.encoder.small_models import SENTENCES, build_model_folder
 

@@ -11,10 +11,10 @@ from accelerate import Accelerator
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.engine.building import stage
-from sentloom.engine.forecast import forecast
 from sentloom.engine.plan import Plan, to_yaml
 from sentloom.engine.runner import prepare
 from sentloom.errors import InputError, RecipeError
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 from sentloom.search.cross_encoder import CrossEncoder
 from tests.search.small_cross_encoders import build_cross_encoder

@@ -11,8 +11,8 @@ from sentloom.engine.stages.mine import candidates, entailed
 from sentloom.errors import InputError, ModelError
 from sentloom.lab.recipe import read_recipe
 from sentloom.lab.tiny import write_tiny_models
-from sentloom.search.bm25 import Bm25
 from sentloom.search.cross_encoder import load_nli_judge
+from sentloom.search.words import WordIndex
 
 TEXTS = ["a red kite", "the red kite flies", "two hotels", "a hotel", "a kite", "nothing here shares"]
 
@@ -25,7 +25,7 @@ def models(tmp_path_factory):
 
 
 def test_candidates_share_a_word_and_come_in_the_order_of_bm25():
-    index = Bm25(TEXTS)
+    index = WordIndex(TEXTS)
     scores = index.scores(TEXTS)
     nearest = candidates(index, TEXTS, range(len(TEXTS)), 2)
     assert [other for row, other in nearest if row == 0] == sorted({1, 3, 4}, key=lambda other: -scores[0, other])[:2]

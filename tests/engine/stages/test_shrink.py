@@ -6,10 +6,10 @@ from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.engine.building import stage
-from sentloom.engine.forecast import forecast
 from sentloom.engine.plan import Plan, to_yaml
 from sentloom.engine.runner import prepare
 from sentloom.errors import RecipeError
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 from tests.encoder.small_models import build_model_folder
 

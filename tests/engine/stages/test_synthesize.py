@@ -15,10 +15,10 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.tokens import Prompt
 from sentloom.engine.evaluation_sets import find_evaluation_set
-from sentloom.engine.forecast import forecast
 from sentloom.engine.rows import read_data, share_of
 from sentloom.engine.runner import prepare
 from sentloom.errors import InputError
+from sentloom.lab.forecast import forecast
 from sentloom.lab.recipe import read_recipe
 from sentloom.writing.chat import TokenLimit
 from sentloom.writing.text_to_text import TextToText

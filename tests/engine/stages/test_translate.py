@@ -6,10 +6,10 @@ from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
 from sentloom.engine.building import stage
-from sentloom.engine.forecast import forecast
 from sentloom.engine.plan import Plan
 from sentloom.engine.runner import prepare
 from sentloom.errors import InputError
+from sentloom.lab.forecast import forecast
 from sentloom.writing.views.translation import ModelTranslation
 from tests.writing.views.small_parts import build_translation_model
 

@@ -5,10 +5,10 @@ from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
 from sentloom.engine.building import stage
-from sentloom.engine.forecast import forecast
 from sentloom.engine.plan import Plan
 from sentloom.engine.runner import prepare
 from sentloom.engine.stages.views import located_views
+from sentloom.lab.forecast import forecast
 from sentloom.writing.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
 
 TEXTS = ["a dog sleeps", "rain falls", "the bus is late"]

@@ -7,7 +7,8 @@ import pytest
 from sentloom.data.cells import Chunk, make_batch
 from sentloom.data.findings import Findings
 from sentloom.data.hygiene.inspection import inspect
-from sentloom.data.shapes import COLUMNS, Kind, Shape, ShapeRequest, form_of, layout_of
+from sentloom.data.layout import ShapeRequest, layout_of
+from sentloom.data.shapes import COLUMNS, Kind, Shape, form_of
 from sentloom.engine.building import stage
 from sentloom.evaluation.user_tasks import data_task
 from sentloom.fitting.routes import find_routes

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.writing.views.pairs import make_pairs
-from sentloom.writing.views.passages import neighbours, sentences_of, spans
-from sentloom.writing.views.settings import Neighbours, Spans
+from sentloom.writing.views.passages import neighbours, sentences, sentences_of, spans
+from sentloom.writing.views.settings import Neighbours, Sentences, Spans
 from tests.small_data import build_dataset
 
 LONG = "First one. Second one! Third? Version 3.5 is out. Fifth"
@@ -21,6 +21,19 @@ def test_sentences():
     assert sentences_of("一句。两句！三句") == ["一句。", "两句！", "三句"]
     assert sentences_of("A title\n\nA body. ") == ["A title", "A body."]
     assert sentences_of(" ") == []
+
+
+def test_sentences_come_with_their_text():
+    every = sentences(LONG, Sentences(pairs=99))
+    assert [short for short, _ in every] == sentences_of(LONG)
+    assert {text for _, text in every} == {LONG}
+    two = sentences(LONG, Sentences())
+    assert len(two) == 2
+    assert set(two) < set(every)
+    assert two == sentences(LONG, Sentences())
+    assert len({tuple(sentences(LONG, Sentences(seed=seed))) for seed in range(9)}) > 1
+    assert sentences("One sentence.", Sentences()) == []
+    assert sentences("Twice. Twice.", Sentences()) == []
 
 
 def test_neighbours():

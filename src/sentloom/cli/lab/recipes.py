@@ -59,10 +59,10 @@ def _look_ahead(
 ) -> None:
     """Print what each plan would do, with times if everything it needs is there; else what is missing."""
     from sentloom.encoder.device import running_on
-    from sentloom.engine.forecast import forecast
     from sentloom.engine.needs import needs
     from sentloom.engine.runner import start_accelerator
     from sentloom.lab import recipe_tables
+    from sentloom.lab.forecast import forecast
     from sentloom.lab.training import open_recipe
 
     opened = open_recipe(recipe, output, variant, changes)

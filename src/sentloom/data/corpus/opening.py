@@ -10,8 +10,9 @@ from sentloom.data import readers
 from sentloom.data.corpus.docstrings import Split, harvest
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data
+from sentloom.data.layout import Columns
 from sentloom.data.limits import STRICT, Allowance
-from sentloom.data.shapes import Columns, Shape
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart
 
 FORM = re.compile(r"embedded(/(?P<kind>texts|pairs)(?P<held_out>/held-out)?)?(:(?P<packages>[\w.,-]+))?")

@@ -78,7 +78,7 @@ class Worker:
             parts = [self._received]
             while b"\n" not in parts[-1]:
                 if not ready.select(max(0.0, until - monotonic())):
-                    return b"", f"takes more than {self._limits.seconds} seconds"
+                    return b"", f"takes more than {self._limits.seconds} s"
                 part = os.read(self._process.stdout.fileno(), CHUNK)
                 if not part:
                     return b"", "its reader crashed"

@@ -31,9 +31,9 @@ from sentloom.engine.stages.views import StoredDataset
 from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.progress import progress
-from sentloom.search.bm25 import Bm25
 from sentloom.search.cross_encoder import CrossEncoder, load_nli_judge
 from sentloom.search.mining import MineSettings, mine
+from sentloom.search.words import WordIndex
 
 TIMED_PAIRS = 128
 TIMED_SCORES = 32  # pairs that a teacher is timed on
@@ -208,7 +208,7 @@ class Retrieve(StoredDataset):
 
 def entailed(texts: Sequence[str], judge: CrossEncoder, count: int, threshold: float) -> Iterator[tuple[int, str]]:
     """Yield the row of each sentence and a candidate that it entails."""
-    index = Bm25(texts)
+    index = WordIndex(texts)
     with progress("retrieving", len(texts), "sentences") as advance:
         for start in range(0, len(texts), BLOCK):
             block = candidates(index, texts, range(start, min(start + BLOCK, len(texts))), count)
@@ -218,7 +218,7 @@ def entailed(texts: Sequence[str], judge: CrossEncoder, count: int, threshold: f
             advance(min(BLOCK, len(texts) - start))
 
 
-def candidates(index: Bm25, texts: Sequence[str], rows: range, count: int) -> list[tuple[int, int]]:
+def candidates(index: WordIndex, texts: Sequence[str], rows: range, count: int) -> list[tuple[int, int]]:
     """For each row the other rows that BM25 ranks first, if they share a word with it."""
     scores = index.scores([texts[row] for row in rows])
     scores[np.arange(len(rows)), list(rows)] = 0.0  # not the sentence itself

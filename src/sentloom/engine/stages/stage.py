@@ -7,6 +7,7 @@ content `key`, reuses the artifact that is stored under that key, or calls `run`
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -14,8 +15,9 @@ from accelerate import Accelerator
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.layout import shape_of_roles
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import Shape, shape_of_roles
+from sentloom.data.shapes import Shape
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.lora import require_peft
@@ -119,12 +121,15 @@ class Forecast:
     leaked: int = 0
     note: str = ""
     before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage: for any number of rows
-    timing: float = 0.0  # seconds that this measurement of the steps took
 
 
 def content_of(key: str, model: str) -> str:
     """A hash of the model that an option names: `teacher` is a cross-encoder, any other an encoder."""
     return CrossEncoder.load(model).identity if key == TEACHER else shared_encoder(model).fingerprint()
+
+
+def _each(value: str | tuple[str, ...], change: Callable[[str], str]) -> str | tuple[str, ...]:
+    return change(value) if isinstance(value, str) else tuple(map(change, value))
 
 
 class Stage(Strict):
@@ -165,7 +170,7 @@ class Stage(Strict):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        models = {name: locate(model) for name, model in self.other_models().items()}
+        models = {name: _each(value, locate) for name, value in self._named().items()}
         return self.model_copy(update={"options": self.options.model_copy(update=models)})
 
     # What it takes
@@ -178,10 +183,14 @@ class Stage(Strict):
         """Names of translators and masked language models that make its data."""
         return ()
 
-    def other_models(self) -> Mapping[str, str]:
-        """Models that its options name, by key: `teacher` is a cross-encoder, any other an encoder."""
+    def other_models(self) -> list[tuple[str, str]]:
+        """Models that its options name, each with its key: `teacher` is a cross-encoder, any other an encoder."""
+        named = self._named().items()
+        return [(name, model) for name, value in named for model in ((value,) if isinstance(value, str) else value)]
+
+    def _named(self) -> dict[str, str | tuple[str, ...]]:
         named = {name: getattr(self.options, name) for name in getattr(self.options, "MODELS", ())}
-        return {name: model for name, model in named.items() if model is not None}
+        return {name: value for name, value in named.items() if value is not None}
 
     @classmethod
     def takes_model_of(cls, other: "type[Stage]", method: str) -> bool:
@@ -218,7 +227,7 @@ class Stage(Strict):
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """What the artifact depends on besides the inputs: plain values. Models count by their content."""
-        named = {name: content_of(name, model) for name, model in self.other_models().items()}
+        named = {name: _each(value, partial(content_of, name)) for name, value in self._named().items()}
         return {"options": self.options.model_dump(mode="json", exclude_defaults=True) | named}
 
     def key(self, inputs: Inputs, context: Context) -> str:

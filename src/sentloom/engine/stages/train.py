@@ -235,15 +235,13 @@ class Train(EncoderKeys, DataStage):
         data = inputs.rows
         method = self.build(data, inputs.model.source, context.seed, context.prompts)
         before = method.rehearse(data)
-        start = time.perf_counter()
         steps, seconds = training_time(method, data, self.settings, context.seed, context.accelerator)
-        timing = time.perf_counter() - start
         source = scratch / self.name
         method.finished().to("cpu").save(source, golden=False)
         note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
         batch = self.settings.batch * self.settings.accumulate
         rows, leaked = len(data), inputs.leaked
-        ahead = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before, timing)
+        ahead = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before)
         return ahead, Artifact("encoder", str(source), "")
 
     def build(self, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:

@@ -32,6 +32,7 @@ from sentloom.writing.views.settings import (
     MaskFill,
     Neighbours,
     ReadyPairs,
+    Sentences,
     Spans,
     Synonyms,
     ViewSettings,
@@ -72,7 +73,7 @@ def make_pairs(
     """
     if isinstance(settings, Entailment):
         return pairs_from_nli(dataset)
-    if isinstance(settings, Neighbours | Spans):
+    if isinstance(settings, Neighbours | Spans | Sentences):
         return passage_pairs(dataset, settings)
     sentences = distinct_sentences(dataset)
     if isinstance(settings, ReadyPairs):

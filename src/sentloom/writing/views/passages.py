@@ -1,4 +1,4 @@
-"""Pairs of passages from documents: neighbouring passages, or two spans of the same text, are positives."""
+"""Pairs of passages from documents: neighbours, two spans of the same text, or a sentence and its whole text."""
 
 import re
 from collections import Counter
@@ -14,16 +14,17 @@ from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, scratch_table
 from sentloom.data.sentences import distinct_sentences
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.writing.views.settings import Neighbours, Spans
+from sentloom.writing.views.settings import Neighbours, Sentences, Spans
 
 PAIRS = shape_schema(Shape.PAIRS)
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n\s*\n")
 SHORTEST = 4  # words, or characters of a text without spaces, of a document that spans are cut from
 LONGEST_WORD = 20  # characters: if words are longer on average, they are not words
+Passages = Neighbours | Spans | Sentences
 TOO_SHORT = "texts too short for two passages"
 
 
-def passage_pairs(dataset: Dataset, settings: Neighbours | Spans) -> Dataset:
+def passage_pairs(dataset: Dataset, settings: Passages) -> Dataset:
     """Pairs of passages of every distinct text, with its origin; texts too short for a pair are counted."""
     counts: Counter[str] = Counter()
     table = scratch_table(PAIRS, _batches(distinct_sentences(dataset), settings, counts))
@@ -55,9 +56,29 @@ def spans(text: str, settings: Spans) -> list[tuple[str, str]]:
     return [(first, second) for first, second in pairs if first.strip() and second.strip() and first != second]
 
 
+def sentences(text: str, settings: Sentences) -> list[tuple[str, str]]:
+    """Some sentences of a text, each with the whole text; a function of seed and text."""
+    parts = list(dict.fromkeys(sentences_of(text)))
+    if len(parts) < 2:
+        return []
+    draw = np.random.default_rng([settings.seed, int(text_keys([text])[0])])
+    chosen = draw.choice(len(parts), min(settings.pairs, len(parts)), replace=False)
+    return [(parts[place], text) for place in sorted(chosen)]
+
+
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text: split after . ! ? with a space behind, after their Chinese forms, and at empty lines."""
     return [part.strip() for part in SENTENCE_END.split(text) if part.strip()]
+
+
+def _pairs(text: str, settings: Passages) -> list[tuple[str, str]]:
+    match settings:
+        case Neighbours():
+            return neighbours(text, settings.sentences)
+        case Spans():
+            return spans(text, settings)
+        case Sentences():
+            return sentences(text, settings)
 
 
 def _stretch(words: list[str], settings: Spans, draw: np.random.Generator) -> list[str]:
@@ -67,11 +88,11 @@ def _stretch(words: list[str], settings: Spans, draw: np.random.Generator) -> li
     return words[start : start + length]
 
 
-def _batches(texts: pa.Table, settings: Neighbours | Spans, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+def _batches(texts: pa.Table, settings: Passages, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
     for batch in texts.to_batches(max_chunksize=BATCH_ROWS):
         rows, pairs = [], []
         for row, text in enumerate(batch.column("text").to_pylist()):
-            made = neighbours(text, settings.sentences) if isinstance(settings, Neighbours) else spans(text, settings)
+            made = _pairs(text, settings)
             counts[TOO_SHORT] += not made
             rows += [row] * len(made)
             pairs += made

@@ -101,8 +101,16 @@ class Spans(_Settings):
         return self
 
 
+class Sentences(_Settings):
+    """Pairs of a sentence and the document that it is from."""
+
+    kind: Literal["sentences"] = "sentences"
+    pairs: int = Field(default=2, ge=1)  # per document, at most
+    seed: int = Field(default=0, ge=0)
+
+
 ViewSettings = Annotated[
-    Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment, Neighbours, Spans],  # noqa: UP007 - pydantic's own form
+    Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment, Neighbours, Spans, Sentences],  # noqa: UP007 - pydantic's own form
     Field(discriminator="kind"),
 ]
 # By name: back-translation, synonyms ...

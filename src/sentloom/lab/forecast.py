@@ -13,8 +13,6 @@ from sentloom.engine.runner import Runner
 from sentloom.engine.stages import Forecast
 from sentloom.evaluation.models import named_model
 
-__all__ = ["Forecast", "forecast"]
-
 
 def forecast(plan: Plan, accelerator: Accelerator) -> list[Forecast]:
     """Read all data, look for leaks, and time a sample of every stage. Nothing is stored or scored."""

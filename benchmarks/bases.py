@@ -2,7 +2,7 @@
 
     pip install --no-deps home-assistant-intents==2026.10.27
     sentloom models get bge-small mpnet e5-multilingual
-    python -m benchmarks.bases DATA [-o out/bases] [--rows 300] [--publish]
+    python -m benchmarks.bases DATA [-o out/bases] [--rows 100] [--publish]
 
 DATA has the layout that docs/evaluation.md describes. Each set is a sample of rows without a cluster in common. In a
 set of pairs, each text searches the partners of all rows. Vectors and scores are cached in OUT, so that a run that was
@@ -19,34 +19,42 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 import sentloom.encoder.catalogue
 from benchmarks.real_sets import SETS, divide, questions, quora, renamed, rows_of, tabled, triplets
+from sentloom.data import read
 from sentloom.data.hygiene.languages import language_name
 from sentloom.encoder import Encoder
 from sentloom.encoder.catalogue.listed import CATALOGUE
 from sentloom.encoder.catalogue.places import is_here
-from sentloom.evaluation.evaluate import evaluate, open_memory
+from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.results import suite_result
+from sentloom.evaluation.suites import LoadedSuite
+from sentloom.evaluation.user_tasks import Corpus, data_task
 
 MEASURED = Path(sentloom.encoder.catalogue.__file__).with_name("measured.json")
 PAGE = Path(__file__).parents[1] / "docs/models.md"
 START, END = "<!-- bases: written by benchmarks/bases.py -->\n", "<!-- end of bases -->\n"
+SHAPES = {"pairs": "pairs", "labels": "classification", "scores": "scored-pairs"}
 ROUNDS, TIMED = 5, 64
+KNOWN = 300  # rows, among which labelled texts look for their label
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """How to read a set, what is asked of it, and in which language it is."""
+    """How to read a set, its kind, and its language."""
 
     read: Callable[[Path], object]  # of DATA
-    kind: str  # retrieval, classification or similarity
+    kind: str  # pairs, labels or scores
     language: str = "en"
-    times: int = 1  # as many rows as the others
+    times: int = 1  # as many rows as other sets
 
 
 def similar(data, file):
-    return tabled(
-        "scores", renamed(rows_of(data / f"{file}.tsv"), **{n: n for n in ("sentence1", "sentence2", "score")})
-    )
+    columns = {name: name for name in ("sentence1", "sentence2", "score")}
+    return tabled("scores", renamed(rows_of(data / f"{file}.tsv"), **columns))
 
 
 def entailed(data, language):
@@ -56,21 +64,20 @@ def entailed(data, language):
 
 
 TESTS = {
-    "OpenTriviaQA": TestSet(partial(questions, subset="OpenTriviaQA"), "retrieval"),
-    "WikiQA": TestSet(partial(questions, subset="WikiQA"), "retrieval"),
-    "SelQA": TestSet(partial(questions, subset="SelQA"), "retrieval"),
-    "QNLI": TestSet(partial(questions, subset="QNLI.dev"), "retrieval"),
-    "Quora": TestSet(quora, "retrieval"),
-    "intents": TestSet(SETS["intents"].read, "classification", times=2),
-    "STS-B": TestSet(partial(similar, file="sts/STSB.test"), "similarity"),
+    "OpenTriviaQA": TestSet(partial(questions, subset="OpenTriviaQA"), "pairs", times=2),
+    "WikiQA": TestSet(partial(questions, subset="WikiQA"), "pairs", times=3),
+    "SelQA": TestSet(partial(questions, subset="SelQA"), "pairs", times=3),
+    "QNLI": TestSet(partial(questions, subset="QNLI.dev"), "pairs", times=3),
+    "Quora": TestSet(quora, "pairs", times=3),
+    "intents": TestSet(SETS["intents"].read, "labels", times=2),
+    "STS-B": TestSet(partial(similar, file="sts/STSB.test"), "scores", times=2),
     **{
-        f"STS-B {code}": TestSet(partial(similar, file=f"sts_multi/STSB_mt.{code}.test"), "similarity", code)
+        f"STS-B {code}": TestSet(partial(similar, file=f"sts_multi/STSB_mt.{code}.test"), "scores", code)
         for code in ("de", "es", "fr", "pt", "zh")
     },
-    "STS17 ar": TestSet(partial(similar, file="sts_multi/STS17.ar-ar"), "similarity", "ar"),
-    **{f"NLI {code}": TestSet(partial(entailed, language=code), "retrieval", code) for code in ("de", "zh")},
+    "STS17 ar": TestSet(partial(similar, file="sts_multi/STS17.ar-ar"), "scores", "ar"),
+    **{f"NLI {code}": TestSet(partial(entailed, language=code), "pairs", code) for code in ("de", "zh")},
 }
-ASKED = {"retrieval": "retrieval:", "classification": "", "similarity": ""}
 
 
 def encoders():
@@ -78,31 +85,35 @@ def encoders():
     return [name for name, entry in CATALOGUE.items() if entry.use == "encoder" and is_here(entry)]
 
 
-def write_set(name, data, folder, rows):
-    """The sample of a set, as a file that is asked what its kind says."""
-    path = folder / f"{name.replace(' ', '-')}.csv"
-    table = TESTS[name].read(data)
-    divide(table, 0, min(rows * TESTS[name].times, len(table)))[1].write(path)
-    return f"{ASKED[TESTS[name].kind]}{path}"
+def build_task(name, data, rows):
+    """The task of a sample: pairs search, labelled texts look for their label among rows of other templates."""
+    test, table = TESTS[name], TESTS[name].read(data)
+    known, asked = divide(table, KNOWN, min(rows * test.times, len(table)))
+    corpus = Corpus(known=(rows_in_memory(known),)) if test.kind == "labels" else Corpus()
+    return data_task(None, name, name, rows_in_memory(asked), None, corpus)
+
+
+def rows_in_memory(table):
+    return read(pa.table(table.columns), shape=SHAPES[table.kind])
 
 
 def scores(data, folder, rows):
     """By set: its language, its items, and by encoder the score and the difference from the default, with intervals."""
-    (folder / "sets").mkdir(parents=True, exist_ok=True)
-    files = [write_set(name, data, folder / "sets", rows) for name in TESTS]
+    tasks = {name: build_task(name, data, rows) for name in TESTS}
     names, memory = encoders(), open_memory(folder)
-    for name in names:
-        encoder = Encoder.load(name)
-        for file in files:  # one by one: what is scored is kept
-            evaluate({name: encoder}, [file], memory=memory)
-            print(f"{name}: {file} is scored", flush=True)
-    read = {}
-    for (name, test), suite in zip(TESTS.items(), evaluate(names, files, memory=memory).suites, strict=True):
-        (result,) = suite.sets
+    memory.vectors.block = 64  # texts that a run that is killed loses
+    scored = {name: {} for name in tasks}
+    for model in names:
+        encoder = Encoder.load(model)
+        for name, task in tasks.items():
+            scored[name][model] = [score_tasks(encoder, [task], memory)]
+            print(f"{model}: {name} is scored", flush=True)
+    measured = {}
+    for name, task in tasks.items():
+        (result,) = suite_result(LoadedSuite(name, (task,), {}, ()), scored[name]).sets
         cells = {model: result.cells[model][result.main] for model in names}
-        read[name] = {
-            "language": test.language,
-            "kind": test.kind,
+        measured[name] = {
+            "language": TESTS[name].language,
             "score": result.main,
             "items": result.items,
             "scores": {model: rounded(cell.value, cell.low, cell.high) for model, cell in cells.items()},
@@ -112,19 +123,18 @@ def scores(data, folder, rows):
                 if cell.difference is not None
             },
         }
-    return read
+    return measured
 
 
 def rounded(*values):
     return [value if value is None else round(value, 2) for value in values]
 
 
-def speeds(folder):
+def speeds(data, folder):
     """By encoder, texts a second (the best of some rounds, which take turns) and the milliseconds of one query."""
     path = folder / "speed.json"
     if not path.exists():
-        with (folder / "sets/OpenTriviaQA.csv").open(encoding="utf-8") as file:
-            texts = [line.split(",")[0].strip('"') for line in file][1 : TIMED + 1]
+        texts = TESTS["OpenTriviaQA"].read(data)["question"][:TIMED]
         loaded = {name: Encoder.load(name) for name in encoders()}
         rates, waits = ({name: [] for name in loaded} for _ in range(2))
         for _ in range(ROUNDS):
@@ -188,10 +198,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/bases"))
-    parser.add_argument("--rows", type=int, default=300, help="of each set; more rows include those of fewer")
+    parser.add_argument("--rows", type=int, default=100, help="of each set, or two or three times as many")
     parser.add_argument("--publish", action="store_true")
     arguments = parser.parse_args()
-    measured = {"sets": scores(arguments.data, arguments.output, arguments.rows), "speed": speeds(arguments.output)}
+    data, folder = arguments.data, arguments.output
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {"sets": scores(data, folder, arguments.rows), "speed": speeds(data, folder)}
     print("\n".join(table(measured)))
     if arguments.publish:
         publish(measured)

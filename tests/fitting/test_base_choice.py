@@ -20,7 +20,7 @@ ASKED = {"base": ("auto",)}
 @pytest.fixture
 def nothing_here(monkeypatch):
     """A catalogue without encoders."""
-    for name in [name for name, entry in CATALOGUE.items() if entry.use == "encoder"]:
+    for name in [name for name, model in CATALOGUE.items() if model.use == "encoder"]:
         monkeypatch.delitem(CATALOGUE, name)
 
 

@@ -1,7 +1,7 @@
 """The result of a fit: what was read, tried and shown, and what to do next."""
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path

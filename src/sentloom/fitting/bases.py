@@ -18,7 +18,7 @@ from sentloom.data.hygiene.languages import NAMES, language_name, recognised
 from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.catalogue.listed import EN_PT
-from sentloom.encoder.catalogue.measured import best_for, encoders_here, gain
+from sentloom.encoder.catalogue.measured import bases_here, best_for, gain
 from sentloom.encoder.catalogue.places import is_here
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
@@ -91,7 +91,7 @@ class Base:
 
 def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
-    names = encoders_here() if request.picks_base else request.base
+    names = bases_here() if request.picks_base else request.base
     if not names:
         problem = "no encoder of the catalogue is on this machine"
         raise MissingPart(option("base", AUTO), problem, "", "pip install 'sentloom[embedded]'")

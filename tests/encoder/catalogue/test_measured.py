@@ -4,7 +4,7 @@ import pytest
 
 from sentloom.encoder.catalogue import measured
 from sentloom.encoder.catalogue.listed import CATALOGUE
-from sentloom.encoder.catalogue.measured import MeasuredSet, best_for, encoders_here, gain, mean_score, measured_sets
+from sentloom.encoder.catalogue.measured import MeasuredSet, bases_here, best_for, gain, mean_score, measured_sets
 
 
 @pytest.fixture
@@ -42,4 +42,4 @@ def test_the_table_is_about_encoders_of_the_catalogue():
 
 
 def test_encoders_that_are_not_here_are_not_tried():
-    assert encoders_here() == ("embedded",)  # the cache of a test is empty
+    assert bases_here() == ("embedded",)  # the cache of a test is empty

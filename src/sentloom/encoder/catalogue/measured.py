@@ -42,12 +42,17 @@ def gain(better: str, than: str, language: str) -> float | None:
 
 
 def best_for(language: str) -> Entry | None:
-    """The encoder that was made for a language and scores best in it; None: there is none in the catalogue."""
-    made_for = [entry for entry in CATALOGUE.values() if entry.use == "encoder" and language in entry.languages]
+    """The base that was made for a language and scores best in it; None: there is none in the catalogue."""
+    made_for = [entry for entry in _bases() if language in entry.languages]
     return max(made_for, key=lambda entry: mean_score(entry.name, language) or 0.0, default=None)
 
 
-def encoders_here() -> tuple[str, ...]:
-    """The encoders on this machine, those that score best first."""
-    here = [name for name, entry in CATALOGUE.items() if entry.use == "encoder" and is_here(entry)]
+def bases_here() -> tuple[str, ...]:
+    """The bases on this machine, those that score best first."""
+    here = [entry.name for entry in _bases() if is_here(entry)]
     return tuple(sorted(here, key=lambda name: -(mean_score(name) or 0.0)))
+
+
+def _bases() -> list[Entry]:
+    """The encoders that a fit can start from."""
+    return [entry for entry in CATALOGUE.values() if entry.use == "encoder" and entry.trainable]

@@ -302,7 +302,7 @@ def table(ablations):
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
-def run_all(ablations, output):
+def run_all(ablations, output, table=table):
     """Do every run that is missing, and write and print the table."""
     total, done, start = sum(len(one.missing) for one in ablations), 0, time.perf_counter()
     for one in ablations:

@@ -225,6 +225,8 @@ SETS = {
     "nli": RealSet(partial(triplets, language="en"), 2000, 1, 1000, known=True),
     "wikiqa": RealSet(partial(questions, subset="WikiQA"), 1000, 1, 300),
     "selqa": RealSet(partial(questions, subset="SelQA"), 2000, 1, 500),
+    "qnli": RealSet(partial(questions, subset="QNLI.dev"), 2000, 1, 300),
+    "stsb-zh": RealSet(partial(scored, file="sts_multi/STSB_mt.zh"), 2000, 1, 1000),
     "stsb": RealSet(partial(scored, file="sts/STSB"), 3000, 1, 1000),
     "nli-de": RealSet(partial(triplets, language="de"), 1000, 1, 500),
     "quora": RealSet(quora, 3000, 1, 1000, known=True),

@@ -28,6 +28,7 @@ ORDER = [
         "evaluation",
         "engine",
         "fitting",
+        "systems",
         "export",
         "report",
         "serving",

@@ -41,6 +41,7 @@ SUBSTITUTIONS = [
     (r"sentence-t5/", "t5"),
     (r"\b(old|new)\.fit", "model.fit"),
     (r"(?<=^serve )fast/", "model"),
+    (r"(?<=^gate )(OLD NEW|old\.jsonl new\.csv)", "tiny model"),
     # files
     (r"^shrink model/ -o", "shrink model/ tickets.txt -o"),  # else it reads the docstrings of all packages
     (r"-o DIR", "-o out"),
@@ -73,13 +74,14 @@ NOT_RUN = {  # by a part of the command: why, and with which option it is at lea
     r"SENTLOOM_DATA=|train docstrings|compare self-guided-stsb": ("hours, and public sets", "--help"),
     r"reproduce (?!.*tiny)": ("hub: the models of the papers", "--help"),
     r"--mteb": ("hub: the data of mteb", "--help"),
-    r"https://": ("endpoint", "--help"),
+    r"https?://": ("endpoint", "--help"),
     r"ray": ("several processes of Ray", "--help"),
     r"synthesize": ("minutes of a language model", "--help"),
     r"--model FOLDER": ("hub: a model that translates", "--help"),
     r"models get": ("downloads", "--help"),
     r" \.\.\.": ("part of a command", "--help"),
 }
+VERDICTS = {"gate": (0, 1, 3)}  # exit codes that are no errors
 SLOW = [
     r"^sentloom fit ",  # the folder of the quick ones is built by a fit
     r"^sentloom (shrink|export|tick|lab compare|lab geometry)",
@@ -126,7 +128,7 @@ def test_a_documented_command_runs(command, sentloom, folder, monkeypatch):
     monkeypatch.setattr("sys.stdin", answers(standard_input))
     done = served(rest, monkeypatch) if rest.startswith("serve") else sentloom(*shlex.split(rest))
     skip_if_missing(done.stderr)
-    assert done.returncode == 0, f"{rest}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode in VERDICTS.get(rest.split()[0], (0,)), f"{rest}\n{done.stdout}\n{done.stderr}"
 
 
 def skip_if_missing(message):

@@ -4,9 +4,10 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from sentloom.encoder.catalogue.listed import CATALOGUE
+from sentloom.encoder.catalogue.measured import mean_score
 from sentloom.encoder.catalogue.places import downloaded_folder
 from sentloom.errors import InputError, MissingPart
-from sentloom.fitting.base_choice import fast_enough
+from sentloom.fitting.base_choice import fast_enough, score_elsewhere
 from sentloom.fitting.bases import load_bases
 from sentloom.fitting.request import refuse_bad_request
 from sentloom.fitting.result import FitResult
@@ -87,10 +88,17 @@ def test_bases_within_the_limit():
         fast_enough(latencies, 3)
 
 
+def test_without_labels_bases_that_were_made_for_the_language_come_first():
+    assert max(("embedded", "e5-multilingual"), key=lambda name: score_elsewhere(name, "de")) == "e5-multilingual"
+    assert max(("bge-small", "e5-multilingual"), key=lambda name: score_elsewhere(name, "sw")) == "e5-multilingual"
+    assert score_elsewhere("embedded", None) == (False, mean_score("embedded"))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"base": ("auto", "embedded")}, "auto is given together with embedded"),
+        ({"base": ("auto",), "pooling": "last"}, "among encoders that state their own"),
         ({"max_latency": 20}, "nothing is chosen by latency"),
     ],
 )

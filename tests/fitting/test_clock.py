@@ -89,6 +89,23 @@ def test_the_slowest_scoring_counts_and_known_scores_do_not():
     assert speeds == pytest.approx([0.04, 0.1, 0.1])
 
 
+def test_on_a_busy_machine_more_time_is_kept_for_the_report():
+    """Work of about no computing that takes 12 s; of the 600 s, at most 15% are kept."""
+    clock = still(600.0)
+    with clock.watching_others():
+        clock.passed += 12.0
+    assert clock.reporting == pytest.approx(0.15 * 600)
+    clock.crowding = 3.0
+    assert clock.reporting == 3 * REPORTING
+    assert clock.ending == clock.reporting  # nothing is scored
+    with clock.watching_others():  # the clock stands still, as on an idle machine
+        sum(range(1000))
+    assert (clock.crowding, clock.reporting) == (1.0, REPORTING)
+    busy = still(20.0)
+    busy.crowding = 3.0
+    assert busy.reporting == REPORTING
+
+
 def test_no_text_costs_more_than_what_is_read_of_it():
     assert size_of(["", "a" * 90, "b" * 5000]) == 10 + 100 + 1010
 

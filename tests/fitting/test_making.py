@@ -54,7 +54,7 @@ def writing(folder, model, block=40, **options):
     return replace(plain, stages=(written, plain.stages[1]))
 
 
-PAIRS, TSDAE = routes_on(Shape.PAIRS)["pairs"], routes_on(Shape.TEXTS)["tsdae"]
+PAIRS, SIMCSE = routes_on(Shape.PAIRS)["pairs"], routes_on(Shape.TEXTS)["simcse"]
 
 
 @pytest.mark.parametrize("count", [120, 90])
@@ -71,14 +71,14 @@ def test_the_number_of_mined_negatives_bounds_the_run(base, tmp_path, count):
 
 @pytest.mark.parametrize("filters", [{}, LOOSE])
 def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(base, writer, tmp_path, filters):
-    result = make(planned(TSDAE, writing(tmp_path, writer, **filters)), tmp_path, base)
+    result = make(planned(SIMCSE, writing(tmp_path, writer, **filters)), tmp_path, base)
     if filters:
-        assert [route.name for route in result.routes] == ["tsdae", "queries"]
+        assert [route.name for route in result.routes] == ["simcse", "queries"]
         settings = result.routes[1].stages[1].settings
         assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
         assert result.extents["queries"].most[0] <= 10 * 60 // settings.batch
     else:
-        assert [route.name for route in result.routes] == ["tsdae"]
+        assert [route.name for route in result.routes] == ["simcse"]
         assert result.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
 
 
@@ -115,7 +115,7 @@ def test_the_next_route_takes_the_place_of_one_that_is_skipped(base, tmp_path):
 
 
 def test_writing_stops_when_its_box_closes_and_a_resumed_fit_uses_as_much(base, writer, tmp_path):
-    plan, said = planned(TSDAE, writing(tmp_path, writer, **LOOSE)), []
+    plan, said = planned(SIMCSE, writing(tmp_path, writer, **LOOSE)), []
 
     def log(line):
         said.append(line)
@@ -127,10 +127,10 @@ def test_writing_stops_when_its_box_closes_and_a_resumed_fit_uses_as_much(base, 
     assert "Out of time: queries writes for 40 texts instead of 60" in said
     saved = read_plan(tmp_path / "model.fit/plan.json", {"data": ["a"]})
     assert saved.changes == ("queries writes for 40 texts instead of 60",)
-    assert (saved.made, saved.route("queries").stages[0].options.rows) == (("tsdae",), 40)
+    assert (saved.made, saved.route("queries").stages[0].options.rows) == (("simcse",), 40)
     result = make(saved, tmp_path, base, 1e6)  # with all the time in the world
     assert result.route("queries").stages[0].options.rows == 40
-    assert (result.made, result.changes) == (("tsdae", "queries"), saved.changes)
+    assert (result.made, result.changes) == (("simcse", "queries"), saved.changes)
     assert make(result, tmp_path, base, 1e6) == result
 
 
@@ -140,7 +140,7 @@ def test_at_the_token_limit_a_fit_goes_on_with_what_was_written(base, tmp_path):
     def made(name, **options):
         (tmp_path / name).mkdir()
         written = writing(tmp_path / name, server.url, writer_model="small", block=30, **LOOSE, **options)
-        return make(planned(TSDAE, written), tmp_path / name, base)
+        return make(planned(SIMCSE, written), tmp_path / name, base)
 
     with chat_server(answer=lambda body: " ".join(reversed(body["messages"][-1]["content"].split()))) as server:
         assert made("whole").warnings == ()

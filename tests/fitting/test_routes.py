@@ -32,8 +32,8 @@ def names(training_sets, resources=RESOURCES):
 
 
 def test_raw_english_text():
-    expected = ["simcse", "self-guided", "tsdae", "bootstrapped"]
-    unused = ["spans", "queries", "queries with a teacher", "synthetic", "neighbours"]
+    expected = ["simcse", "self-guided", "bootstrapped"]
+    unused = ["teacher", "teacher of sentences", "spans", "queries", "queries with a teacher", "synthetic"]
     assert names([training_set(Shape.TEXTS)]) == (expected, unused)
 
 
@@ -61,7 +61,7 @@ def route(name, training_sets, resources=WRITING):
 
 def test_what_a_writer_writes_comes_first_if_the_user_named_it():
     documents = [replace(training_set(Shape.TEXTS), passages=5000)]
-    own, other = ["queries", "synthetic"], ["self-guided", "neighbours", "tsdae", "bootstrapped"]
+    own, other = ["queries", "synthetic"], ["self-guided", "bootstrapped"]
     assert names(documents, WRITING)[0] == [*own, "spans", "simcse", *other]
     unasked = replace(RESOURCES, writer=WriterResource("smollm2", named=False))
     assert names(documents, unasked)[0] == ["spans", "simcse", *own, *other]
@@ -133,14 +133,35 @@ def test_only_what_needs_no_trained_model_is_made_before_the_race():
 
 def test_documents_have_routes_on_their_passages():
     documents = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=100.0, passages=5000)
-    first, second = (route(name, [documents]) for name in ("neighbours", "spans"))
-    assert [(views.method, views.options.kind) for views in (first.stages[0], second.stages[0])] == [
-        ("views", "neighbours"),
-        ("views", "spans"),
-    ]
-    assert [learned.rows for learned in (*first.trains_on, *second.trains_on)] == [5000, 1000]
-    learn = first.stages[1]
-    assert (learn.data, learn.max_length) == (("stage:neighbours-pairs",), 128)
+    spans = route("spans", [documents])
+    views, learn = spans.stages
+    assert (views.method, views.options.kind, spans.trains_on[0].rows) == ("views", "spans", 1000)
+    assert (learn.data, learn.max_length) == (("stage:spans-pairs",), 128)
+
+
+def test_encoders_that_teach_have_the_first_routes():
+    taught = replace(RESOURCES, sources=("bge-small", "models/own"))
+    documents = [replace(training_set(Shape.TEXTS), passages=5000)]
+    assert names(documents, taught)[0][:2] == ["teacher", "teacher of sentences"]
+    short, skipped = names([training_set(Shape.TEXTS)], taught)
+    assert (short[0], skipped[0]) == ("teacher", "teacher of sentences")
+    (learn,) = route("teacher", documents, taught).stages
+    assert (learn.method, learn.options.sources, learn.data) == ("teacher", taught.sources, ("texts.parquet",))
+    views, mine, learn = route("teacher of sentences", documents, taught).stages
+    assert (views.options.kind, mine.data, mine.model) == ("sentences", ("stage:sentences",), "embedded")
+    assert (learn.method, learn.preset, learn.data) == ("teacher", "ranking", ("stage:ranked",))
+    assert (mine.options.negatives, learn.settings.batch) == (40, 24)
+    assert "bge-small and own" in route("teacher", documents, taught).why
+    first, *_ = names([*documents, training_set(Shape.PAIRS)], taught)
+    assert first[:3] == ["pairs", "teacher, then pairs", "teacher of sentences, then pairs"]
+    assert names([training_set(Shape.PAIRS)], taught)[0][:2] == ["pairs", "teacher, then pairs"]
+
+
+def test_encoders_that_teach_rank_texts_for_what_a_writer_wrote():
+    taught = replace(WRITING, sources=("bge-small",), teacher=Teacher("reranker"))
+    written, mine, learn = route("queries with a teacher", [training_set(Shape.TEXTS)], taught).stages
+    assert (written.options.kinds, mine.data) == (("query",), ("stage:written-queries",))
+    assert (learn.method, learn.options.sources) == ("teacher", ("bge-small",))
 
 
 def test_the_vector_that_self_guided_learning_trains_is_the_bases_own():
@@ -150,11 +171,9 @@ def test_the_vector_that_self_guided_learning_trains_is_the_bases_own():
         assert self_guided.stages[0].options.vector == vector
 
 
-def test_a_base_that_projects_or_has_no_decoder_is_a_reason():
+def test_a_base_that_projects_is_a_reason():
     _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, projection=True))
-    assert {"tsdae", "self-guided"} <= {skip.name for skip in skipped}
-    _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, decoder=False))
-    assert "there is no decoder for the family of this base" in [skip.why for skip in skipped]
+    assert "self-guided" in {skip.name for skip in skipped}
 
 
 def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
@@ -162,8 +181,8 @@ def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
         [training_set(Shape.TEXTS, language="de")],
         Resources("embedded", "first", 0.0, "no translator", WriterResource("writer")),
     )
-    assert [route.name for route in routes] == ["queries", "synthetic", "self-guided", "tsdae"]
-    lacking = {"queries with a teacher", "neighbours", "spans", "simcse", "bootstrapped"}
+    assert [route.name for route in routes] == ["queries", "synthetic", "self-guided"]
+    lacking = {"teacher", "teacher of sentences", "queries with a teacher", "spans", "simcse", "bootstrapped"}
     assert {skip.name for skip in skipped} == lacking
     assert "English" in next(skip.why for skip in skipped if skip.name == "bootstrapped")
 
@@ -224,7 +243,7 @@ def test_several_shapes_become_stages_in_the_papers_order():
     assert routes[1].name == "simcse, then cross-lingual, then pairs, then nli"
     assert [stage.method for stage in routes[1].stages] == ["simcse", "cross-lingual", "contrastive", "contrastive"]
     assert routes[2].name.startswith("self-guided, then")
-    assert {"tsdae", "bootstrapped"} <= {skip.name for skip in skipped}  # two before the labels, and no more
+    assert {"bootstrapped", "teacher"} <= {skip.name for skip in skipped}  # two before the labels, and no more
     assert [learned.shape for learned in routes[1].trains_on] == [Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.NLI]
     assert [route.name for route in routes[-3:]] == ["cross-lingual", "pairs", "nli"]
 
@@ -335,7 +354,7 @@ def test_long_rows_have_small_batches():
     long = TrainingSet(Shape.PAIRS, 1000, ("faq.parquet",), "en", length=512, tokens=512.0)
     assert find_routes([long], RESOURCES)[0][0].stages[0].settings.batch == 32
     texts = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=128.0)
-    assert route("tsdae", [texts], RESOURCES).stages[0].settings.batch == 16
+    assert route("simcse", [texts], RESOURCES).stages[0].settings.batch == 64
 
 
 def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():

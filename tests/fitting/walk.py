@@ -27,7 +27,7 @@ STEP = "training/loop.py", "step"  # one step of training
 class Walk:
     """What was called while a function ran."""
 
-    files: dict[str, str] = field(default_factory=dict)  # in order of their first call, with that function
+    calls: dict[tuple[str, str], None] = field(default_factory=dict)  # files and functions, in order of the first call
     depth: int = 0  # frames of ours above a training step
     models: int = 0  # times that a model was read from disk
     steps: int = 0
@@ -35,6 +35,14 @@ class Walk:
     seconds: float = 0.0
     _known: dict[CodeType, tuple[str, str] | None] = field(default_factory=dict)
     _began: float = 0.0
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every file with the function of it that was called first."""
+        first: dict[str, str] = {}
+        for file, function in self.calls:
+            first.setdefault(file, function)
+        return first
 
     def of(self, work: Callable[[], Any]) -> "Walk":
         """Run `work` and watch it."""
@@ -64,7 +72,7 @@ class Walk:
             self.training += time.perf_counter() - self._began
         if event != "call":
             return
-        self.files.setdefault(*place)
+        self.calls.setdefault(place)
         self.models += place == OPENING
         if place == STEP:
             self.steps, self._began = self.steps + 1, time.perf_counter()

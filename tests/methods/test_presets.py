@@ -16,6 +16,7 @@ CASES = [(name, preset) for name, method in METHODS.items() for preset in method
 def test_names():
     all_three = {"default", "paper", "official-code"}
     more = {
+        "simcse": all_three | {"promptbert"},
         "contrastive": all_three | {"simcse", "simcse-large", "gense"},
         "contrastive-bt": all_three | {"bsl"},
         "bootstrapped": all_three | {"supervised", "multilingual"},

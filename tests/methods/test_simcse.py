@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
+from torch.func import functional_call
+from transformers import AutoModel
 
-from sentloom.encoder import Encoder
+from sentloom.encoder import Encoder, Prompt
 from sentloom.encoder.heads import Projection
+from sentloom.errors import InputError
 from sentloom.methods.simcse import Simcse, SimcseOptions
 from tests.encoder.small_models import SENTENCES
 from tests.methods import oracles
@@ -94,3 +98,72 @@ def test_training_moves_all_that_has_a_part_in_it(encoder):
     assert last < first
     still = {name for name in before if name not in changed(method, before)}
     assert all("pooler" in name or "position_ids" in name for name in still)
+
+
+TEMPLATE, OTHER = Prompt('This sentence of "', '" means [MASK] .'), Prompt('The sentence : "', '" means [MASK] .')
+
+
+def mask_states(model, tokens, ids, positions):
+    """The state at the mask token of one sentence."""
+    states = model(input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions])).last_hidden_state[0]
+    return states[ids.index(tokens.mask)].numpy()
+
+
+@torch.no_grad()
+def test_denoising_equals_promptberts_formula_over_transformers_own_states(model_folder):
+    """h - h^ of each view: the state at the mask, less that of the template whose end stays where it is."""
+    encoder = Encoder.load(model_folder("bert"), pooling="mask", prompts={"symmetric": TEMPLATE})
+    method = simcse(encoder, head=False, denoise=True, other_prompt=OTHER).eval()
+    model, tokens, views = AutoModel.from_pretrained(model_folder("bert")).double().eval(), encoder.tokens, []
+    for prompt in (TEMPLATE, OTHER):
+        alone, behind = (
+            tokens.tokenizer(prompt.prefix + prompt.suffix)["input_ids"],
+            len(tokens.bare([prompt.suffix])[0]) + 1,
+        )
+        view = []
+        for ids in tokens(SENTENCES, prompt):
+            places = list(range(len(ids)))
+            h = mask_states(model, tokens, ids, places)
+            view.append(h - mask_states(model, tokens, alone, places[: len(alone) - behind] + places[-behind:]))
+        views.append(view)
+    batch = texts_batch()
+    loss = method.loss(method.embed(batch), batch).item()
+    assert loss == pytest.approx(oracles.info_nce(*views, 0.05), rel=1e-9)
+
+
+def test_the_gradient_of_the_denoised_loss_is_that_of_finite_differences(model_folder):
+    encoder = Encoder.load(model_folder("bert"), pooling="mask", prompts={"symmetric": TEMPLATE})
+    method, batch = simcse(encoder, denoise=True, other_prompt=OTHER).eval(), texts_batch(SENTENCES[:3])
+    words = encoder.backbone.model.get_input_embeddings().weight
+    rows = torch.tensor(sorted({encoder.tokens.mask, *encoder.tokens.bare(["sentence"])[0]}))
+
+    class Loss(torch.nn.Module):
+        method: Simcse
+
+        def forward(self):
+            return self.method.loss(self.method.embed(batch), batch)
+
+    whole = Loss()
+    whole.method = method
+
+    def loss(moved):
+        weights = words.detach().index_copy(0, rows, moved)
+        states = {"method.encoder.backbone.model.embeddings.word_embeddings.weight": weights}
+        return functional_call(whole, states, ())
+
+    assert torch.autograd.gradcheck(loss, words.detach()[rows].requires_grad_(), fast_mode=True)
+
+
+def test_denoising_is_refused_where_the_templates_part_is_unknown(model_folder):
+    with pytest.raises(InputError, match="denoise: the pooling is mean"):
+        simcse(Encoder.load(model_folder("bert")), denoise=True)
+    with pytest.raises(InputError, match="positions cannot be given to a mpnet model"):
+        simcse(Encoder.load(model_folder("mpnet"), pooling="mask"), denoise=True)
+    encoder = Encoder.load(model_folder("bert"), pooling="mask")
+    with pytest.raises(InputError, match=r"has no \[MASK\]"):
+        simcse(encoder, other_prompt=Prompt("a", "b"))
+    encoder.heads.append(Projection(32, 32))
+    with pytest.raises(InputError, match="a projection behind its pooling"):
+        simcse(encoder, denoise=True)
+    with pytest.raises(ValidationError, match="inference, which subtracts nothing"):
+        SimcseOptions(denoise=True, keep_head=True)

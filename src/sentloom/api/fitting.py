@@ -19,6 +19,7 @@ from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import TITLE
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, running_on
+from sentloom.encoder.system import VECTORS_ALONE
 from sentloom.engine.rows import InputFile, input_file, inputs_in, labelled
 from sentloom.engine.runner import copy_encoder
 from sentloom.errors import InputError
@@ -30,6 +31,7 @@ from sentloom.fitting.options import OPTIONS, Option, Options, read_options
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.system import system_of
 from sentloom.progress import is_watched, note, showing
 from sentloom.report.fit_tables import fit_html
 from sentloom.report.model_card import facts_of, model_card
@@ -219,7 +221,9 @@ def finish(request: Request, result: FitResult, winner: Path) -> Fit:
     """Write the report, and the model unless it was refused."""
     report = write_report(result, request.folder)
     if result.model:
-        copy_encoder(winner, request.output, lambda encoder: model_card(result, facts_of(encoder)))
+        source: Path | Encoder = Encoder.load(result.base) if result.system and result.system.of_base else winner
+        system = system_of(result.system) if result.system else VECTORS_ALONE
+        copy_encoder(source, request.output, lambda encoder: model_card(result, facts_of(encoder)), system)
     model = request.output if result.model else None
     scores = {measure.name: measure for measure in result.measures}
     return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

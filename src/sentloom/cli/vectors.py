@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 PROMPT = "search> "
 SHOWN_COLUMNS, SHOWN_CHARACTERS = 3, 60  # beside a result
-UNSHOWN = ("document", "links")  # of documents, whose place says which it is
+UNSHOWN = ("document", "links", "anchors")  # of documents, whose place says which it is
 CORPUS, ORIGIN = "corpus.parquet", "of"  # that a fit writes: the inputs that a text is from, which is no unused column
 
 

@@ -46,6 +46,7 @@ EXTRA = 'pip install "sentloom[documents]"'
 ABOUT = re.compile(
     r"(readme|licen[cs]e|copying|changelog|contributing|notice|authors|dataset_?card)\b.*", re.IGNORECASE
 )
+SOURCES = re.compile(r"(^|.*/)_sources/(.*)\.\w+\.txt")  # what Sphinx makes pages from: guide.rst.txt of guide.html
 BEIR_FILES = ("corpus", "queries")
 NO_FILES = "check the folder, or convert its files"
 SHOWN_UNREAD = 5
@@ -279,10 +280,14 @@ def _folder(folder: Path) -> list[Input]:
 def _sorted(folder: Path, names: Sequence[str]) -> tuple[list[Path], list[tuple[Path, str]], list[Unread]]:
     """The documents, the data files with their kinds, and the files that are neither."""
     documents, tables, unread = list[Path](), list[tuple[Path, str]](), list[Unread]()
-    for path in (folder / name for name in names):
+    pages = frozenset(names)
+    for name in names:
+        path = folder / name
         kind, form = _kind(path), format_of(path.name)
         package = missing_package(form) if form else "python_calamine" if kind == SHEET else None
-        if JSON.search(path.name):
+        if SOURCES.fullmatch(name) and SOURCES.sub(r"\1\2.html", name) in pages:
+            unread.append(Unread(str(path), "the source of a page that is read"))
+        elif JSON.search(path.name):
             unread.append(Unread(str(path), "often settings; by its own name it is read"))
         elif package and find_spec(package) is None:
             unread.append(Unread(str(path), f"needs the package {package.replace('_', '-')}: {EXTRA}"))

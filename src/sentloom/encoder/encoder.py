@@ -20,8 +20,9 @@ from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.device import Device, Precision, device_for, pack_workers
 from sentloom.encoder.heads import Projection, check_cut, cut, normalize, trained_dimensions
 from sentloom.encoder.packing import Pack, pack, plan, plan_side_by_side
-from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
+from sentloom.encoder.pooling import DECODER_FIRST, MASK_TOKEN, Pooling, pool, pool_at
 from sentloom.encoder.system import VECTORS_ALONE, System
+from sentloom.encoder.templates import check_template
 from sentloom.encoder.tokens import EXPECTED, FIX, Prompts, Role, Tokens, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
@@ -74,12 +75,12 @@ class Encoder(nn.Module):
         prompts: Prompts | None = None,
     ) -> None:
         super().__init__()
-        backbone.check(pooling)
         check_prompts(prompts or {})
         self.backbone, self.tokens = backbone, tokens
+        self.prompts: Prompts = dict(prompts or {})
+        self.check(pooling)
         self.pooling, self.unit_length = pooling, unit_length
         self.heads = nn.Sequential(*heads)
-        self.prompts: Prompts = dict(prompts or {})
         self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
         self.system: System = VECTORS_ALONE  # what `search` runs besides vectors
         self.known_fingerprint: str | None = None  # of an encoder that is shared, and so never changes
@@ -171,6 +172,12 @@ class Encoder(nn.Module):
     def __repr__(self) -> str:
         parts = (f"{self.dimension} dimensions", f"pooling {self.pooling}", f"at most {self.tokens.max_length} tokens")
         return f"Encoder({type(self.backbone.model).__name__}, {', '.join(parts)}, {self.precision} on {self.device})"
+
+    def check(self, pooling: Pooling) -> None:
+        """Refuse a pooling that the model or its prompts do not support."""
+        self.backbone.check(pooling)
+        if pooling.how == MASK_TOKEN:
+            check_template(self.tokens, self.prompts)
 
     @property
     def dimension(self) -> int:
@@ -445,10 +452,12 @@ class Encoder(nn.Module):
         if self.pooling.how == DECODER_FIRST:
             pooled = self.backbone.decoder_first(packed)
         else:
-            states = self.backbone.states(packed, self.pooling.layers)
-            pooled = pool(
-                self.pooling.how, states[0] if len(states) == 1 else torch.stack(states).mean(dim=0), packed.runs
-            )
+            layers = self.backbone.states(packed, self.pooling.layers)
+            states = layers[0] if len(layers) == 1 else torch.stack(layers).mean(dim=0)
+            if self.pooling.how == MASK_TOKEN:
+                pooled = pool_at(states, packed.ids[0] == self.tokens.mask, packed.runs)
+            else:
+                pooled = pool(self.pooling.how, states, packed.runs)
         vectors: Tensor = self.heads(pooled)
         return normalize(vectors) if self.unit_length and not raw else vectors
 

@@ -24,10 +24,11 @@ from sentloom.encoder.heads import Projection, load_projection
 from sentloom.encoder.locate import catalogue_entry, locate
 from sentloom.encoder.model_files import Weights, find, inside, read_json
 from sentloom.encoder.packing import pack
-from sentloom.encoder.pooling import LAST, POOLER, Pooling
+from sentloom.encoder.pooling import LAST, MASK_TOKEN, POOLER, Pooling
 from sentloom.encoder.pretrained import MODEL, Staged, check_ids, load_tokenizer, load_weights, loading, staged
 from sentloom.encoder.settings import MODULES, OURS, EncoderSettings, read_settings
 from sentloom.encoder.system import read_system
+from sentloom.encoder.templates import manual_template
 from sentloom.encoder.tokens import Prompts, Tokens, shared_suffix
 from sentloom.errors import InputError, MissingPart, ModelError, option
 from sentloom.files import sha256
@@ -74,13 +75,14 @@ def load_folder(
     if not pooling:
         _check_pooling(backbone, chosen, folder)
     _check_runs(backbone, tokens, heads, folder)
+    own = manual_template(tokens) if chosen.how == MASK_TOKEN and not settings.prompts else settings.prompts
     return {
         "backbone": backbone,
         "tokens": tokens,
         "pooling": chosen,
         "heads": heads,
         "unit_length": settings.unit_length,
-        "prompts": settings.prompts if prompts is None else prompts,
+        "prompts": own if prompts is None else prompts,
     }
 
 

@@ -60,6 +60,14 @@ def is_model(name: str | Path) -> bool:
     return (at_its_name(Path(name)) / "config.json").is_file()
 
 
+def is_cross_encoder(name: str | Path) -> bool:
+    """Whether a model scores pairs instead of giving vectors, as the catalogue or its configuration says."""
+    if entry := catalogue_entry(name):
+        return entry.use == "re-ranker"
+    architectures = read_json(locate(name) / "config.json").get("architectures")
+    return any("SequenceClassification" in str(architecture) for architecture in architectures or ())
+
+
 def refuse_unwritten(name: str | Path) -> None:
     """Refuse the model of a fit that wrote none: its folder MODEL.fit is there, and its report says why."""
     model = at_its_name(home_expanded(name))

@@ -2,8 +2,9 @@
 
 The folder is in sentence-transformers' format: plain `SentenceTransformer(folder)` loads it, without flags and without
 sentloom, if native modules can express the encoder. A suffix prompt goes into the tokenizer's post-processor, layers
-into WeightedLayerPooling. Decoder-first pooling and suffixes that differ by role have no native form: such a folder
-names a module of ours, so that sentence-transformers refuses it instead of computing different vectors.
+into WeightedLayerPooling, and the mask token of a template gets the only weight of WordWeights. Decoder-first pooling
+and suffixes that differ by role have no native form: such a folder names a module of ours, so that
+sentence-transformers refuses it instead of computing different vectors.
 """
 
 import json
@@ -19,7 +20,7 @@ from sentloom.encoder.golden import write_golden
 from sentloom.encoder.heads import DENSE_ACTIVATIONS, Projection
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import read_json
-from sentloom.encoder.pooling import DECODER_FIRST
+from sentloom.encoder.pooling import DECODER_FIRST, MASK_TOKEN
 from sentloom.encoder.settings import LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
 from sentloom.encoder.system import KEY, System
 from sentloom.encoder.tokens import ROLES, Prompts, Tokens, prompt_for, shared_suffix
@@ -107,11 +108,23 @@ def _chain(encoder: "Encoder") -> list[Module]:
             weights[layer] += 1
         config = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": num_layers}
         chain.append(Module(NATIVE + "WeightedLayerPooling", config, {"layer_weights": weights}))
+    if encoder.pooling.how == MASK_TOKEN:
+        chain.append(_only_mask(encoder.tokens))
     if encoder.pooling.how != DECODER_FIRST:
-        modes = {LEGACY_MODES[theirs]: ours == encoder.pooling.how for theirs, ours in POOLING_MODES.items()}
+        how = "mean" if encoder.pooling.how == MASK_TOKEN else encoder.pooling.how
+        modes = {LEGACY_MODES[theirs]: ours == how for theirs, ours in POOLING_MODES.items()}
         chain.append(Module(NATIVE + "Pooling", {"word_embedding_dimension": width, **modes}))
     chain.extend(_dense(head) for head in encoder.heads if isinstance(head, Projection))
     return [*chain, Module(NATIVE + "Normalize")] if encoder.unit_length else chain
+
+
+def _only_mask(tokens: Tokens) -> Module:
+    """Weights of tokens in a mean: 1 for the mask token, 0 for all others."""
+    names = tokens.tokenizer.convert_ids_to_tokens(range(len(tokens.tokenizer)))
+    weights = torch.zeros(len(names), 1)
+    weights[tokens.mask] = 1
+    config = {"vocab": names, "word_weights": {names[tokens.mask]: 1.0}, "unknown_word_weight": 0.0}
+    return Module(NATIVE + "WordWeights", config, {"emb_layer.weight": weights})
 
 
 def _dense(head: Projection) -> Module:

@@ -96,13 +96,14 @@ def _named_prompts(path: Path, config: dict[str, Any]) -> tuple[dict[str, str], 
 
 
 def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
-    """Read modules.json; the pooling is in `sentloom.json` only if it uses layers or decoder-first."""
+    """Read modules.json; the pooling is in `sentloom.json` only if it uses layers, a template or a decoder."""
     path = inside(folder, MODULES)
     chain = _read_modules(path)
     kinds = [kind for kind, _ in chain]
     expected = "Transformer, Pooling, any number of Dense, and optionally Normalize"
     if not re.fullmatch(
-        rf"(Transformer (WeightedLayerPooling )?Pooling|{NEEDS_US}( Pooling)?)( Dense)*( Normalize)?", " ".join(kinds)
+        rf"(Transformer ((WeightedLayerPooling|WordWeights) )?Pooling|{NEEDS_US}( Pooling)?)( Dense)*( Normalize)?",
+        " ".join(kinds),
     ):
         problem = f"the modules are {', '.join(kinds)[:300]}"
         raise ModelError(str(path), problem, expected, "load this model with sentence-transformers")
@@ -112,7 +113,7 @@ def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
     places = {kind: inside(folder, place) for kind, place in chain}
     dense = tuple(place for kind, place in chain if kind == "Dense")
     settings = EncoderSettings(dense_folders=dense, unit_length="Normalize" in kinds)
-    if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
+    if {"WeightedLayerPooling", "WordWeights", NEEDS_US} & set(kinds):
         return replace(settings, pooling=_own_pooling(folder / OURS, ours))
     file = inside(places["Pooling"], "config.json")
     config = read_json(file)

@@ -92,6 +92,7 @@ class Tokens:
         self.specials = self._find_specials(len(self.suffix_ids(suffix)))
         if suffix:
             backend.post_processor = self.frame()
+        self.mask: int = -1 if tokenizer.mask_token_id is None else tokenizer.mask_token_id  # -1: there is none
         self._empty = [next(i for i in (tokenizer.unk_token_id, tokenizer.pad_token_id, 0) if i is not None)]
 
     def bare(self, texts: Sequence[str]) -> list[list[int]]:

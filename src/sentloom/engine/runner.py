@@ -33,6 +33,8 @@ from sentloom.encoder.device import Precision, chosen, device_for
 from sentloom.encoder.golden import write_golden
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.locate import refuse_no_model
+from sentloom.encoder.saving import write_model, write_system
+from sentloom.encoder.system import VECTORS_ALONE, System
 from sentloom.engine.artifacts import MODEL, Artifact, named_part, named_stage
 from sentloom.engine.evaluation_sets import EvaluationSet, find_evaluation_set
 from sentloom.engine.needs import is_in, pooling_changes, refuse_missing
@@ -442,16 +444,31 @@ def copy_model(model: Path, target: Path, add: Callable[[Path], None] = lambda f
         add(part)
 
 
-def copy_encoder(model: Path, target: Path, card: Callable[[Encoder], str] | None = None) -> None:
-    """Copy a stage's encoder to the user's output folder, with golden vectors and, if it has one, its model card."""
-    encoder = Encoder.load(model)
+def copy_encoder(
+    source: Path | Encoder,
+    target: Path,
+    card: Callable[[Encoder], str] | None = None,
+    system: System = VECTORS_ALONE,
+) -> None:
+    """Put an encoder into the user's output folder: a stage's as it is, another one saved.
+
+    It gets golden vectors, the system that its search is and, if it has one, its model card.
+    """
+    encoder = Encoder.load(source) if isinstance(source, Path) else source
 
     def add(folder: Path) -> None:
         write_golden(encoder, folder)
+        write_system(system, folder)
         if card:
             (folder / "README.md").write_text(card(encoder), "utf-8")
 
-    copy_model(model, target, add)
+    if isinstance(source, Path):
+        copy_model(source, target, add)
+        return
+    refuse_no_model(target)
+    with new_folder(target) as part:
+        write_model(encoder, part)
+        add(part)
 
 
 def start_accelerator(

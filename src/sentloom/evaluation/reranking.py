@@ -3,7 +3,6 @@
 A teacher that ranks worse than its student has nothing to teach, so it is used only where this shows a gain.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentloom.evaluation.bench import Memory, Model, vectors_of
-from sentloom.evaluation.retrieval import MAIN, SearchSet, ranked_relevant, search_scores
+from sentloom.evaluation.retrieval import MAIN, Places, SearchSet, ranked_relevant, scores_of_ranks
 from sentloom.evaluation.significance import Comparison, are_enough, compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.search.cross_encoder import PairScores
@@ -20,8 +19,6 @@ from sentloom.search.nearest import top_k
 DEPTH = 30  # documents per query that are re-ranked
 MOST_QUERIES = 150
 SEED = 0  # of the sample of queries
-
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ def rerank(searched: SearchSet, model: Model, score: PairScores, memory: Memory,
     scores = score(pairs).reshape(first.shape)
     before = ranked_relevant(queries, documents, searched.grades)
     after = [reranked(*parts) for parts in zip(before, first, scores, strict=True)]
-    return Reranking(*(_ndcg(searched, ranked) for ranked in (before, after)))
+    return Reranking(*(scores_of_ranks(searched, ranked)[MAIN] for ranked in (before, after)))
 
 
 def reranked(before: tuple[Places, Places], first: Places, scores: npt.NDArray[np.float32]) -> tuple[Places, Places]:
@@ -89,8 +86,3 @@ def sample_queries(searched: SearchSet, most: int = MOST_QUERIES) -> SearchSet:
         grades=[searched.grades[at] for at in chosen],
         clusters=searched.clusters[chosen],
     )
-
-
-def _ndcg(searched: SearchSet, ranked: Collection[tuple[Places, Places]]) -> Score:
-    grades = [np.array([own[int(place)] for place in at]) for (_, at), own in zip(ranked, searched.grades, strict=True)]
-    return search_scores([ranks for ranks, _ in ranked], grades, searched.clusters)[MAIN]

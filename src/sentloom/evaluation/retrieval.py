@@ -25,6 +25,7 @@ K = 10  # documents that the main score looks at
 MAIN = f"ndcg@{K}"
 DEPTHS = (1, 10, 100)  # of recall
 GRADE = "grade"  # the column of grades, if there is one; otherwise every pair is relevant, with grade 1
+Places = npt.NDArray[np.int64]
 TIE = 1e-6  # cosines this close are equal: float32 cannot distinguish them, whatever block they were computed in
 
 
@@ -80,9 +81,7 @@ def search_task(name: str, searched: SearchSet, source: str) -> Task:
 
     def score(lookup: Lookup) -> Scores:
         vectors = lookup(searched.queries, "query"), lookup(searched.documents, "document")
-        ranked = ranked_relevant(*vectors, searched.grades)
-        grades = [np.array([own[n] for n in at]) for (_, at), own in zip(ranked, searched.grades, strict=True)]
-        return search_scores([ranks for ranks, _ in ranked], grades, searched.clusters)
+        return scores_of_ranks(searched, ranked_relevant(*vectors, searched.grades))
 
     return Task(
         name,
@@ -95,6 +94,12 @@ def search_task(name: str, searched: SearchSet, source: str) -> Task:
         items=tuple(_shown(searched)),
         searched=searched,
     )
+
+
+def scores_of_ranks(searched: SearchSet, ranked: Collection[tuple[Places, Places]]) -> Scores:
+    """The scores of a set from the ranks of each query's relevant documents and the document at each rank."""
+    grades = [np.array([own[int(place)] for place in at]) for (_, at), own in zip(ranked, searched.grades, strict=True)]
+    return search_scores([ranks for ranks, _ in ranked], grades, searched.clusters)
 
 
 def search_scores(ranks: Ranks, grades: Sequence[Numbers], clusters: npt.NDArray[np.int64]) -> Scores:
@@ -190,6 +195,17 @@ def ranked_relevant(
     orders = [np.argsort(-own, kind="stable") for own in np.split(cosines, ends)]
     of_queries = zip(np.split(cosines, ends), np.split(as_near, ends), orders, right, strict=True)
     return [(_ranks(own[order], near[order]), numbers[order]) for own, near, order, numbers in of_queries]
+
+
+def ranks_in(scores: npt.NDArray[np.float32], relevant: Sequence[Collection[int]]) -> list[tuple[Places, Places]]:
+    """Like `ranked_relevant`, from the scores (queries, documents) of all documents."""
+    results = []
+    for row, numbers in zip(scores, relevant, strict=True):
+        right = np.unique(np.fromiter(numbers, np.int64))
+        right = right[np.argsort(-row[right], kind="stable")]
+        as_near = (row >= row[right, None] - TIE).sum(axis=1)
+        results.append((_ranks(row[right], as_near), right))
+    return results
 
 
 def _ranks(falling: npt.NDArray[np.float32], as_near: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -76,6 +76,7 @@ class Kind(StrEnum):
     NEIGHBOURS = "neighbours"  # which label a text has, by its nearest known row
     PROBE = "probe"  # which label a text has, by a probe of known rows
     FINDING = "finding"  # which text a view of it is from
+    AGREEMENT = "agreement"  # which texts a teacher finds near a text
     GEOMETRY = "geometry"  # how vectors are spread
 
 

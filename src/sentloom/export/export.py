@@ -21,10 +21,10 @@ from sentloom.evaluation.suites import load_suites
 from sentloom.evaluation.task import Task
 from sentloom.export.card import CARD, export_card
 from sentloom.files import new_folder
-from sentloom.fitting.compare_fits import REPORT, stored_rows
 from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.measures import metric_name
 from sentloom.fitting.result import FitResult
+from sentloom.fitting.stored import REPORT, stored_rows
 from sentloom.fitting.tasks import held_out
 
 Log = Callable[[str], None]

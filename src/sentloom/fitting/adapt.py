@@ -38,13 +38,17 @@ class Adaptation:
 
 
 def routes_from(
-    bases: Sequence[Base], prepared: Prepared, request: Request, teacher: Teacher | None = None
+    bases: Sequence[Base],
+    prepared: Prepared,
+    request: Request,
+    teacher: Teacher | None = None,
+    sources: tuple[str, ...] = (),
 ) -> tuple[list[Route], list[SkippedRoute]]:
     """All routes from every base, and those that are skipped; with several bases their names say which."""
     routes, skipped = list[list[Route]](), list[SkippedRoute]()
     for base in bases:
         own = [training_set.for_base(base.encoder) for training_set in prepared.training_sets]
-        supported, lacking = find_routes(own, find_resources(request, base, teacher))
+        supported, lacking = find_routes(own, find_resources(request, base, teacher, sources))
         adaptation = _adaptation(base, prepared, request)
         unfit = [SkippedRoute(route.name, why) for route in supported if (why := _unfit(route, adaptation))]
         fitting = [adapted(route, adaptation) for route in supported if not _unfit(route, adaptation)]

@@ -1,6 +1,7 @@
 """`--base auto`: all encoders of the catalogue that are on this machine are scored on the validation rows.
 
-The best one is fitted, of those that encode a query within `--max-latency`; nothing is trained before that.
+The best one is fitted, of those that encode a query within `--max-latency`; nothing is trained before that. Rows
+without labels do not say which base is better: then the one that scores best on the sets of docs/models.md is fitted.
 """
 
 import statistics
@@ -8,6 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.catalogue.listed import CATALOGUE
+from sentloom.encoder.catalogue.measured import mean_score
 from sentloom.errors import InputError, option
 from sentloom.evaluation.task import Task
 
@@ -33,3 +36,9 @@ def fast_enough(latencies: Mapping[str, float], limit: float | None) -> list[str
         problem = f"no base on this machine encodes a query in {limit:g} ms; the fastest, {name}, needs {least:.1f} ms"
         raise InputError(option("max_latency"), problem, "", "allow more, or leave it out")
     return fast
+
+
+def score_elsewhere(name: str, language: str | None) -> tuple[bool, float]:
+    """What a base is measured to score in a language; those that were made for it come first."""
+    score = mean_score(name, language) if language else None
+    return language in CATALOGUE[name].languages, (score if score is not None else mean_score(name)) or 0.0

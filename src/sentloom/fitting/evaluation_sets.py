@@ -34,11 +34,24 @@ def read_against(request: Request, corpus: Sequence[str], log: Log) -> tuple[Tas
 
     `corpus` are more texts that the queries of files search.
     """
-    suites = load_suites(request.against, SetSource(request.general, clustered=_clustered_apart(), corpus=corpus))
+    tasks = read_sets(request.against, request.general, corpus, log)
+    return tuple(_labelled(task, request) for task in tasks)
+
+
+def read_sets(
+    names: Sequence[str],
+    folder: Path | None,
+    corpus: Sequence[str],
+    log: Log,
+    only: Callable[[Dataset], Dataset] = lambda rows: rows,
+) -> tuple[Task, ...]:
+    """Sets from a data folder, and files of the user's own with their clusters, of which `only` some rows are asked."""
+    clusters = _clustered_apart()
+    suites = load_suites(names, SetSource(folder, clustered=lambda rows: clusters(only(rows)), corpus=corpus))
     for suite in suites:
         for name, why in suite.missing.items():
             log(f"{suite.name}: {name} is left out, {why}")
-    return tuple(_labelled(task, request) for suite in suites for task in suite.tasks)
+    return tuple(task for suite in suites for task in suite.tasks)
 
 
 def _clustered_apart() -> Callable[[Dataset], Dataset]:

@@ -16,14 +16,16 @@ Each step is a file of this package, in this order:
     bases            load the bases; their languages, and what they can learn with
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
+    teachers         what teaches, and how close a model is to it
     planning         score the bases, and choose the routes (routes, adapt), with `--base auto` also the base
                      (base_choice); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
+    system           test what words and a re-ranker add to its search
     build_result     everything that the report says (result)
 
-`compare_fits` compares the results of two fits.
+`stored` reads what the folder of a fit keeps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +38,7 @@ from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
-from sentloom.fitting.build_result import Findings, build_result
+from sentloom.fitting.build_result import Findings, Raced, build_result
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.inputs import FitInput
@@ -50,12 +52,19 @@ from sentloom.fitting.race import BEST, Race, first_run, measure_stability, merg
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.system import Kept, prove_system, with_system
+from sentloom.fitting.teachers import (
+    Teachers,
+    find_teachers,
+    refuse_nothing_to_learn_from,
+    refuse_unjudged,
+    with_agreement,
+)
 from sentloom.fitting.verify import (
     Duel,
     Trial,
     dimensions_in_time,
     language_measures,
-    language_warnings,
     refuse_not_prose,
     verify,
     with_probes,
@@ -79,13 +88,18 @@ def run(
     encoders = [base.encoder for base in bases]
     budget = Budget(None, None) if recipe else request.parsed_budget
     affordable = partial(candidates_in_time, budget, bases)
-    prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
+    with clock.watching_others():
+        prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log, warn=not request.picks_base)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
-    if not request.force:
+    teachers = find_teachers(request, prepared.inputs, log)
+    if not teachers.encoders:
+        refuse_unjudged(prepared)
+    if not (request.force or teachers.encoders):
         refuse_not_prose(encoders, prepared, job.memory)
+    refuse_nothing_to_learn_from(request, prepared, teachers)
     clock.lap("reading")
-    prepared, standings = make_plan(job, prepared, bases)
+    prepared, standings = make_plan(job, prepared, bases, teachers)
     reference = base_at(bases, job.plan.reference)
     before = next(standing.scores for standing in standings if standing.base is reference)
     racing = Race(job, reference.path, request.seed, prepared.choosing, before, log, prepared.folds)
@@ -94,48 +108,33 @@ def run(
     if best is None:
         raise TrainingStopped("fit", "every run failed", "at least one that ends", "see the messages of the runs above")
     clock.lap("training and selection")
-    log("\nVerifying on the test rows ...")
-    duel = Duel(reference.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
-    fast = f" that need at most {request.max_latency} ms" if request.max_latency else ""
-    other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases{fast})"
-    proof = verify(duel, prepared, Trial(best.run, len(runs), other), job)
-    merging = job.if_time(
-        "the effect of merging", lambda: merging_effect(runs, reference.encoder, prepared.general, job.memory)
-    )
-    measures = with_probes(duel, prepared.test, proof.measures, job)
-    by_language = language_measures(duel, prepared) if proof.tested else ()
-    by_dimension = dimensions_in_time(job, duel, prepared.proving)
-    clock.lap("verification")
-    again = (proof.gate.passed or request.force) and prepared.label_free
-    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
-    stability = measure_stability(job, first_run(runs, best), texts) if again else None
+    raced = Raced(standings, reference, runs, best)
+    findings = prove(job, prepared, raced)
     log("Writing the report ...")
-    result = build_result(job, prepared, Findings(standings, runs, best, replace(proof, measures=measures)))
-    warnings = (*result.warnings, *language_warnings(by_language), *job.plan.warnings)
-    result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
-    clock.lap("second seed and report" if stability else "report")
-    assert best.result is not None
-    assert best.result.model is not None
-    tested = best.result.model.relative_to(request.folder).as_posix()
-    result = replace(result, stability=stability, merging=merging, changes=job.plan.changes, tested=tested)
+    result = build_result(job, prepared, raced, findings)
+    result = with_system(result, findings.system, request, prepared.mined)
+    clock.lap("second seed and report" if findings.stability else "report")
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
-    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model
+    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.model
 
 
-def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prepared, tuple[Standing, ...]]:
+def make_plan(
+    job: Job, prepared: Prepared, bases: Sequence[Base], teachers: Teachers
+) -> tuple[Prepared, tuple[Standing, ...]]:
     """The plan that was made before for the same inputs, or a new one; described either way.
 
     Returns the data, with as many candidates as the plan says, and how the bases stand.
     """
-    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases)
+    path, inputs = job.request.folder / "plan.json", plan_inputs(job.request, prepared, bases, teachers.identities)
     plan = read_plan(path, inputs)
     if plan:
         job.log(f"\nResuming the plan in {path}")
         job.plan, job.clock.speed = plan, plan.speed
         prepared = prepared if plan.candidates == prepared.searched else prepared.searching(plan.candidates)
+    prepared = with_agreement(prepared, teachers, job.memory)
     standings = score_bases(bases, prepared, job)
     if not plan:
-        job.change(new_plan(inputs, job, prepared, standings))
+        job.change(new_plan(inputs, job, prepared, standings, teachers))
         job.clock.lap("planning")
     if not job.plan.rounds:  # what the routes learn from has to be made first
         budget = per_training(job.request.parsed_budget, prepared.folds)
@@ -145,6 +144,30 @@ def make_plan(job: Job, prepared: Prepared, bases: Sequence[Base]) -> tuple[Prep
     for line in plan_lines(job, prepared):
         job.log(line)
     return prepared, standings
+
+
+def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
+    """Test the winner of the race, and then measure what only informs."""
+    job.log("\nVerifying on the test rows ...")
+    base, best = raced.reference, raced.best
+    duel = Duel(base.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
+    bases = len(raced.standings)
+    how = "chosen from" if job.request.picks_base else "the best of"
+    other = "its base" if bases == 1 else f"{base.name} ({how} {bases} bases)"
+    proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other), job)
+    written = proof.gate.passed or job.request.force
+    system = prove_system(Kept(duel.after, duel.folds) if written else Kept(duel.base, of_base=True), prepared, job)
+    merging = job.if_time(
+        "the effect of merging", lambda: merging_effect(raced.runs, base.encoder, prepared.general, job.memory)
+    )
+    proof = replace(proof, measures=with_probes(duel, prepared.test, proof.measures, job))
+    by_language = language_measures(duel, prepared) if proof.tested else ()
+    by_dimension = dimensions_in_time(job, duel, prepared.proving)
+    job.clock.lap("verification")
+    stability = None
+    if prepared.blind and job.request.force:
+        stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
+    return Findings(proof, system, merging, stability, by_language, by_dimension)
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Gate:
     @property
     def passed(self) -> bool:
         """Whether the model is written."""
-        return self.verdict == "better"
+        return self.verdict in ("better", "closer")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Basis:
     other: str = "its base"  # the model that has to be beaten
     folds: int = 0  # of the training rows that the model was chosen on; 0: validation rows
     label_free: bool = False  # scores without labels can show that a model is worse, and nothing else
+    agreement: bool = False  # without labels, with a teacher: the scores say how close a model is to it
     mined: bool = False  # whether the structure of documents gave the rows: the verdict says so
 
     @property
@@ -98,6 +99,8 @@ def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_n
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
     if basis.label_free and not deciding.worse:
         return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
+    if basis.agreement:
+        return _agreement(deciding, validation_gain)
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(basis.folds)}"
         return Gate(NO_DIFFERENCE, f"Not better than {basis.other} on all {basis.rows}. {_scores(deciding)}, {but}.")
@@ -107,6 +110,14 @@ def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_n
         return Gate("worse", f"Compared with {basis.other} on {basis.rows}: {_scores(deciding)}.")
     same = f" It is within {EQUIVALENT:g} points of {basis.other}." if deciding.equivalent else ""
     return Gate(NO_DIFFERENCE, f"Not shown to be better than {basis.other} on {basis.rows}. {_scores(deciding)}.{same}")
+
+
+def _agreement(deciding: Measure, validation_gain: float) -> Gate:
+    """Closer to the teacher, on all rows, or not: nothing else was tested."""
+    if deciding.better and validation_gain > 0:
+        tested = "Agreement with the teacher was tested; whether the model is of more use was not"
+        return Gate("closer", f"Closer to its teacher on held-out texts: {_scores(deciding)}. {tested}.")
+    return Gate(NO_DIFFERENCE, f"Not shown to be closer to its teacher on held-out texts. {_scores(deciding)}.")
 
 
 def few_clusters(clusters: int, effective: float) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from sentloom.data.columns import sampled_texts
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
+from sentloom.data.documents.structure import PAIRS as MINED_PAIRS
 from sentloom.data.hygiene.cleaning import CleanSettings, clean
 from sentloom.data.hygiene.inspection import Inspection, inspect
 from sentloom.data.hygiene.languages import (
@@ -115,6 +116,15 @@ def sources_of(request: "Request") -> list[InputSource]:
     ]
 
 
+def searched_besides(inputs: Sequence[FitInput]) -> list[str]:
+    """The passages of documents, which titles, headings and links are to find their own among, if these decide."""
+    handlers = [handler(fit_input.data) for fit_input in inputs]
+    if not max(handlers, key=lambda own: own.trust).by_structure:
+        return []
+    own = [fit_input.data for fit_input, kind in zip(inputs, handlers, strict=True) if kind is PASSAGES]
+    return [text for data in own for text in data.column("text").to_pylist()]
+
+
 def refuse_missing(name: str) -> None:
     """Refuse a name that can only be that of a file, and is not there; `retrieval:FILE` names a file too."""
     file = name if Path(name).exists() else KIND.sub("", name)
@@ -146,20 +156,34 @@ def look(
     for source in sources:
         titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
         read = _open(source, groups, allow, titles)
-        joined = handler(read).joined(read) if titles else read
-        inspection, (data, report) = inspect(read), clean(joined, CleanSettings())
-        data = handler(data).usable(data, inspection) if as_pairs else data
-        name = source.label or source.name
         used = {other.label_column for other in sources if other.name == source.name}  # by the inputs of the same file
-        data = replace(data, ignored=tuple(column for column in data.ignored if column not in used))
-        if not source.label_column:
-            _refuse_same_rows(name, data, inputs)
-        shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
-        connecting = tuple(name for name in groups if name in data.table.column_names)
-        count = len(read) + sum(read.lost.values()) + sum(source.lost.values())
-        lost = Counter(source.lost) + Counter(data.lost) + Counter(report.reasons)
-        inputs.append(FitInput(name, data, inspection, shares, connecting, source.label_column, count, dict(lost)))
+        for part, rows in _parts(source, read, titles):
+            fit_input = _looked_at(part, rows, groups, as_pairs)
+            if not source.label_column:
+                _refuse_same_rows(fit_input.name, fit_input.data, inputs)
+            ignored = tuple(column for column in fit_input.data.ignored if column not in used)
+            inputs.append(replace(fit_input, data=replace(fit_input.data, ignored=ignored)))
     return inputs
+
+
+def _parts(source: InputSource, read: Dataset, titles: bool) -> Iterator[tuple[InputSource, Dataset]]:
+    """The rows of a source, and the pairs that the structure of documents gives, which are an input of their own."""
+    yield source, read
+    if titles and (mined := handler(read).mined(read)) is not None:
+        yield replace(source, label=f"{source.label or source.name}: {MINED_PAIRS}", lost={}), mined
+
+
+def _looked_at(source: InputSource, read: Dataset, groups: Sequence[str], as_pairs: bool) -> FitInput:
+    """The description of an input, and its rows after cleaning."""
+    joined = handler(read).joined(read) if as_pairs and TITLE not in groups else read
+    inspection, (data, report) = inspect(read), clean(joined, CleanSettings())
+    data = handler(data).usable(data, inspection) if as_pairs else data
+    shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
+    connecting = tuple(name for name in groups if name in data.table.column_names)
+    count = len(read) + sum(read.lost.values()) + sum(source.lost.values())
+    lost = Counter(source.lost) + Counter(data.lost) + Counter(report.reasons)
+    name = source.label or source.name
+    return FitInput(name, data, inspection, shares, connecting, source.label_column, count, dict(lost))
 
 
 def _open(source: InputSource, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
@@ -237,8 +261,9 @@ def describe_input(fit_input: FitInput) -> list[str]:
 
 
 def _main_facts(fit_input: FitInput) -> str:
-    count, noun = fit_input.inspection.rows, form_of(fit_input.data.shape).noun
-    return f"{fit_input.name}: {count:,} {noun}{_columns(fit_input.data)}, {_languages(fit_input)}"
+    count, data = fit_input.inspection.rows, fit_input.data
+    noun = "passages" if handler(data) is PASSAGES else form_of(data.shape).noun
+    return f"{fit_input.name}: {count:,} {noun}{_columns(data)}, {_languages(fit_input)}"
 
 
 def _is_entailments(fit_input: FitInput) -> bool:
@@ -294,6 +319,7 @@ def _notes(fit_input: FitInput) -> Iterator[str]:
         yield f"scores from {inspection.scores.least:g} to {inspection.scores.most:g}"
     if fit_input.data.ignored:
         yield f"columns not used: {listed(fit_input.data.ignored)}"
+    yield from (line.strip() for line in fit_input.data.reading)
     yield from fit_input.data.notes
     yield from describe_unusable(fit_input)
     yield from (f"skipped: {count:,} {what}" for what, count in fit_input.data.skipped.items())

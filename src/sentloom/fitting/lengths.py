@@ -22,6 +22,8 @@ LEAST_STEPS = 10  # per stage, of a budget in steps: with fewer, nothing is lear
 EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
 # Few rows are seen more often, until a run has `FEW_STEPS` steps.
 OTHER_EPOCHS, FEW_ROWS_EPOCHS, FEW_STEPS = 3, 10, 60
+# What a teacher finds near a text has no noise to learn by heart (docs/results-raw-text.md).
+TAUGHT_EPOCHS, TAUGHT_STEPS = 10, 300
 
 
 def weight_of(trains_on: TrainsOn) -> int:
@@ -32,6 +34,8 @@ def weight_of(trains_on: TrainsOn) -> int:
 def most_steps(stage: Train, shape: Shape, rows: int) -> int:
     """The most steps that make sense for this number of rows."""
     batch = stage.settings.batch * stage.settings.accumulate
+    if stage.method == "teacher":
+        return max(1, min(TAUGHT_STEPS, TAUGHT_EPOCHS * rows // batch))
     if shape in EPOCHS:
         return max(1, EPOCHS[shape] * rows // batch)
     return max(1, OTHER_EPOCHS * rows // batch, min(FEW_STEPS, FEW_ROWS_EPOCHS * rows // batch))

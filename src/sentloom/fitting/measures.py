@@ -9,7 +9,7 @@ from typing import Literal
 from sentloom.evaluation.significance import LEVEL, are_enough
 
 Part = Literal["deciding", "general", "watched"]
-Verdict = Literal["better", "no difference shown", "worse"]
+Verdict = Literal["better", "closer", "no difference shown", "worse"]  # closer: to its teacher, without labels
 NO_DIFFERENCE: Verdict = "no difference shown"
 METRIC_NAMES = {
     "ndcg": "nDCG",
@@ -17,6 +17,7 @@ METRIC_NAMES = {
     "map": "MAP",
     "spearman": "Spearman",
     "mean": "mean score",
+    "overlap": "shared neighbours",
     "probe": "linear probe",
 }
 
@@ -105,14 +106,14 @@ class Power:
 
 def verdict_line(verdict: Verdict, measure: Measure, uses: int) -> str:
     """As in "VERDICT better +4.0 nDCG@10 [1.6, 6.5] level=95% clusters=98 effective=91.4 documents=1456 uses=1"."""
-    low, high = (_one_decimal(bound) for bound in (measure.low, measure.high))
+    low, high = (one_decimal(bound) for bound in (measure.low, measure.high))
     gain = f"{measure.difference:+.1f} {metric_name(measure.metric)} [{low}, {high}]"
     counts = f"clusters={measure.clusters} effective={rounded_down(measure.effective)}"
     searched = f" documents={measure.documents}" if measure.documents else ""
     return f"VERDICT {verdict} {gain} level={100 * measure.level:.4g}% {counts}{searched} uses={uses}"
 
 
-def _one_decimal(bound: float) -> str:
+def one_decimal(bound: float) -> str:
     """With one decimal, or with more if it would look like 0: the side of 0 that a bound is on decides the verdict."""
     return f"{bound:.1f}" if abs(bound) >= 0.05 or not bound else f"{bound:.1g}"
 

@@ -129,6 +129,17 @@ class Options:
         int | None,
         Option("With --base auto: the milliseconds that a query may take here.", "MS", least=1, by_recipe=True),
     ] = None
+    pooling: Annotated[
+        str | None,
+        Option(
+            "The pooling of bases that state none: last for models made for writing, which need one; mean, first or "
+            "mask for others, which otherwise get what suits the method.",
+            "NAME",
+            str,
+            str,
+            by_recipe=True,
+        ),
+    ] = None
     budget: Annotated[
         str,
         Option(
@@ -216,14 +227,27 @@ class Options:
         ),
     ] = None
     teacher: Annotated[
+        tuple[str, ...],
+        Option(
+            "What to learn from: an encoder, whose neighbourhoods raw text teaches, or a cross-encoder, if it ranks "
+            "the validation rows better than the base: bge-small, reranker, a model folder or a hub name. Several "
+            "encoders are joined. By default, for raw text and the embedded encoder, bge-small or, for other languages "
+            "than English, e5-multilingual, if it is on this machine.",
+            "MODEL",
+            Names,
+            as_names,
+            by_recipe=True,
+        ),
+    ] = ()
+    reranker: Annotated[
         str | None,
         Option(
-            "A cross-encoder to learn from, if it ranks the validation rows better than the base: reranker, a model "
-            "folder or a hub name.",
+            "A cross-encoder that reads the first results of a search again, if the whole search is shown to be better "
+            "with it: reranker, a model folder or a hub name. By default none.",
             "MODEL",
             str | Path,
             as_name,
-            by_recipe=True,
+            plan="no",
         ),
     ] = None
     force: Annotated[bool, Option("Write the model even if it is not better than its base.", plan="content")] = False

@@ -21,7 +21,7 @@ from sentloom.errors import DamagedFile, InputError
 from sentloom.evaluation.bench import Memory
 from sentloom.files import read_record, write_record
 from sentloom.fitting.bases import Base
-from sentloom.fitting.clock import REPORTING, Clock
+from sentloom.fitting.clock import Clock
 from sentloom.fitting.lengths import Extent, Round
 from sentloom.fitting.measures import Power
 from sentloom.fitting.options import plan_values
@@ -57,6 +57,7 @@ class FitPlan:
     speed: float = 0.0  # of scoring the base (`Clock.speed`)
     # What the clock decided, all of it written before anything followed from it:
     lengths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by training and stage: its steps or rows
+    depth: int = 0  # results that a re-ranker reads; 0: not decided
     measured: Mapping[str, bool] = field(default_factory=dict)  # what only informs: whether there was time for it
     changes: tuple[str, ...] = ()  # what there was no time for
     warnings: tuple[str, ...] = ()  # what else is less than planned, for the report
@@ -96,19 +97,22 @@ def read_plan(path: Path, inputs: Mapping[str, Any]) -> FitPlan | None:
     return plan if plan.inputs == inputs else None
 
 
-def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
-    """Everything that a plan depends on."""
+def plan_inputs(
+    request: Request, prepared: Prepared, bases: Sequence[Base], teachers: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Everything that a plan depends on; teachers by their content."""
     content = {
         "base": [*request.base[: request.picks_base], *(base.encoder.fingerprint() for base in bases)],
         "against": [task.sha256 for task in prepared.against],
         "general": prepared.general.sha256,
         "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,
-        "force": request.force and prepared.label_free,  # only then there is a second training to plan
+        "force": request.force and prepared.blind,  # only then there is a second training to plan
     }
     return {
         "revision": REVISION,
         "folder": str(request.folder.resolve()),  # the stages of a plan name it
         "data": [fit_input.data.sha256 for fit_input in prepared.inputs],
+        "teachers": [*teachers],
         "recipe": prepared.recipe and prepared.recipe.sha256,
         **plan_values(request, content),
     }
@@ -161,7 +165,7 @@ class Job:
             return None
         try:
             alone = self.accelerator.num_processes == 1  # several processes would not stop at the same moment
-            with deadline(self.clock.left - REPORTING if alone and not known else math.inf):
+            with deadline(self.clock.left - self.clock.reporting if alone and not known else math.inf):
                 result = measure()
         except OutOfTime:
             self.give_up(f"{what} is not measured", replace(self.plan, measured={**self.plan.measured, what: False}))

@@ -12,7 +12,7 @@ from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
-from sentloom.fitting.base_choice import fast_enough, query_milliseconds
+from sentloom.fitting.base_choice import fast_enough, query_milliseconds, score_elsewhere
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
 from sentloom.fitting.gate import expected_power, refuse_no_room
@@ -24,7 +24,9 @@ from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.tasks import Candidates, affordable_candidates
+from sentloom.fitting.teachers import Teachers
 
+NO_CHOICE = "without labels or a teacher nothing can choose among routes: the first one is trained"
 NO_TIME, NO_STEPS = f"the budget has no time for it: {RULE}", "the budget has too few steps for another route"
 
 
@@ -71,10 +73,13 @@ def strongest(standings: Sequence[Standing]) -> Base:
     return max(standings, key=lambda standing: standing.value).base
 
 
-def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing]) -> FitPlan:
+def new_plan(
+    inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing], teachers: Teachers
+) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
     latencies = _latencies(standings, job, prepared) if job.request.picks_base else {}
-    reference, bases = _reference_and_bases(standings, latencies, job.request.max_latency)
+    reference = _chosen(standings, latencies, job, prepared) if latencies else strongest(standings)
+    bases = [reference] if latencies else [standing.base for standing in standings]
     power = _power(reference, job, prepared)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
     plan = replace(plan, latencies=latencies)
@@ -82,9 +87,14 @@ def new_plan(inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings:
     if prepared.recipe:
         own = prepared.recipe.routes
         return replace(plan, routes=own, rounds=(Round({route.name: () for route in own}, len(own), 0),))
-    routes, skipped = routes_from(bases, prepared, job.request, _teacher(reference, job, prepared))
-    plan = replace(plan, skipped=tuple(skipped), merges=MOST_MERGES, trainings=1 + len(prepared.folds))
-    again = int(job.request.force and prepared.label_free)
+    teacher = _cross_encoder(reference, job, prepared, teachers)
+    routes, skipped = routes_from(bases, prepared, job.request, teacher, teachers.encoders)
+    if prepared.blind:  # a score that a model can be trained to fool would choose
+        skipped += [SkippedRoute(route.name, NO_CHOICE) for route in routes[1:]]
+        routes = routes[:1]
+    merges = 0 if prepared.blind else MOST_MERGES
+    plan = replace(plan, skipped=tuple(skipped), merges=merges, trainings=1 + len(prepared.folds))
+    again = int(job.request.force and prepared.blind)
     plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
 
@@ -98,32 +108,32 @@ def _latencies(standings: Sequence[Standing], job: Job, prepared: Prepared) -> d
     return latencies
 
 
-def _reference_and_bases(
-    standings: Sequence[Standing], latencies: Mapping[str, float], limit: int | None
-) -> tuple[Base, list[Base]]:
-    """The base that the winner has to beat, and those that routes start from: this one alone, if it was chosen."""
-    if not latencies:
-        return strongest(standings), [standing.base for standing in standings]
-    fast = fast_enough(latencies, limit)
-    chosen = strongest([standing for standing in standings if standing.base.name in fast])
-    return chosen, [chosen]
+def _chosen(standings: Sequence[Standing], latencies: Mapping[str, float], job: Job, prepared: Prepared) -> Base:
+    """The best of the bases that are fast enough; without labels, the one that scores best elsewhere."""
+    fast = fast_enough(latencies, job.request.max_latency)
+    able = [standing for standing in standings if standing.base.name in fast]
+    if not prepared.label_free:
+        return strongest(able)
+    language = prepared.inputs[0].language
+    return max((standing.base for standing in able), key=lambda base: score_elsewhere(base.name, language))
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:
     """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
-    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.label_free)
+    power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.blind)
     if not job.request.force:
         refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 
 
-def _teacher(reference: Base, job: Job, prepared: Prepared) -> Teacher | None:
+def _cross_encoder(reference: Base, job: Job, prepared: Prepared, teachers: Teachers) -> Teacher | None:
     request = job.request
-    if not request.teacher_path:
+    if not teachers.cross_encoders:
         return None
+    name, *_ = teachers.cross_encoders
     asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
     asked = [task for part in asking if part.labelled for task in part.tasks]
-    teacher = find_teacher(request.teacher_path, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
+    teacher = find_teacher(name, asked, reference.encoder, job.memory, request.parsed_budget, job.log)
     job.clock.lap("testing the teacher")
     return teacher
 

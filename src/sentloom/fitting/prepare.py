@@ -24,7 +24,7 @@ from sentloom.evaluation.jackknife import MEANS
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import Integers, apart_from, connecting_keys, with_clusters
 from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
-from sentloom.fitting.inputs import FitInput, read_inputs, sources_of
+from sentloom.fitting.inputs import FitInput, read_inputs, searched_besides, sources_of
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import RowCounts, chosen_on
 from sentloom.fitting.routes import GivenRoutes
@@ -103,6 +103,8 @@ class Prepared:
     cuts: tuple[Cut, ...] = ()  # of each input: how many texts are cut in training
     row_counts: tuple[RowCounts, ...] = ()  # of each input: what became of its rows
     searched: Candidates = field(default_factory=Candidates)  # how many candidates the tasks search at most
+    agrees: bool = False  # whether agreement with teachers chooses and decides, because no labels do (`teachers`)
+    watched: tuple[Task, ...] = ()  # what then only informs: the label-free panel, and all ranks of the teachers
 
     @property
     def labelled(self) -> bool:
@@ -112,7 +114,12 @@ class Prepared:
     @property
     def mined(self) -> bool:
         """Whether the structure of documents decides: titles, headings and links, and nothing that people wrote."""
-        return not self.against and any(handler(part.data).mined for part in self.test)
+        return not self.against and any(handler(part.data).by_structure for part in self.test)
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing says which of two models is better: neither labels nor teachers."""
+        return self.label_free and not self.agrees
 
     @property
     def label_free(self) -> bool:
@@ -134,6 +141,11 @@ class Prepared:
         return list(self.against) or self.deciding(self.test)
 
     @property
+    def test_texts(self) -> list[str]:
+        """The different texts of the test rows."""
+        return list(dict.fromkeys(text for part in self.test for _, _, text in part.data.sentences()))
+
+    @property
     def candidates(self) -> list[str]:
         """All texts that held-out queries may search."""
         own = [(handler(split.train), split) for split in self.splits]
@@ -153,7 +165,8 @@ class Prepared:
         refuse_no_tasks(folds, ", ".join(fit_input.name for fit_input in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
         test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
-        return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
+        again = replace(self, validation=validation, test=test, folds=folds, searched=candidates)
+        return replace(again, agrees=False, watched=())
 
 
 def prepare_inputs(
@@ -169,8 +182,9 @@ def prepare_inputs(
     `affordable` says how many of some texts there is time to search.
     """
     inputs = inputs or read_inputs(recipe.sources if recipe else sources_of(request), request, log)
-    more = read_corpus(request)
-    against, general = read_against(request, more, log), read_general(request)
+    corpus = read_corpus(request)
+    more = tuple(dict.fromkeys((*corpus, *searched_besides(inputs))))
+    against, general = read_against(request, corpus, log), read_general(request)
     for line in shared_sentences(inputs, [*against, general]):
         log(line)
     log("Looking for rows that belong together, and dividing the rows ...")
@@ -191,7 +205,7 @@ def prepare_inputs(
         write_held_out(number, split, request.folder / "data")
     paths = [training_file(request.folder / "data", number, data) for number, data in enumerate(rows, 1)]
     recipe = recipe and recipe.reading(paths)
-    write_search_corpus(inputs, more, request.folder / "corpus.parquet")
+    write_search_corpus(inputs, corpus, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
     if folds:
         few = f"Fewer than {fewest_clusters(request)} clusters are too few for validation rows"

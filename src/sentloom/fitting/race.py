@@ -12,6 +12,7 @@ written to the plan, and it continues with that.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -81,10 +82,16 @@ class TrainedRun:
         """What it is ranked by."""
         return float("-inf") if self.run.score is None else self.run.score
 
+    @property
+    def model(self) -> Path:
+        """The folder of the trained model."""
+        assert self.result is not None
+        assert self.result.model is not None
+        return self.result.model
+
     def encoder(self) -> Encoder:
         """The trained model."""
-        assert self.result is not None
-        return shared_encoder(str(self.result.model))
+        return shared_encoder(str(self.model))
 
     def fold_encoders(self) -> list[Encoder]:
         """The models that were trained without each fold."""

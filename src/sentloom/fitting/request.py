@@ -99,12 +99,12 @@ class Request(Options):
     @property
     def base_paths(self) -> tuple[str, ...]:
         """The bases as a recipe in another folder can name them."""
-        return tuple(map(_absolute, self.base))
+        return tuple(map(absolute, self.base))
 
     @property
     def writer_path(self) -> str | None:
         """The writer as a recipe in another folder can name it."""
-        return self.writer and _absolute(self.writer)
+        return self.writer and absolute(self.writer)
 
     @property
     def endpoint(self) -> EndpointOptions | None:
@@ -114,12 +114,12 @@ class Request(Options):
     @property
     def guide_path(self) -> str | None:
         """The guide as a recipe in another folder can name it."""
-        return self.guide and _absolute(self.guide)
+        return self.guide and absolute(self.guide)
 
     @property
-    def teacher_path(self) -> str | None:
-        """The teacher as a recipe in another folder can name it."""
-        return self.teacher and _absolute(self.teacher)
+    def teacher_paths(self) -> tuple[str, ...]:
+        """The teachers as a recipe in another folder can name them."""
+        return tuple(map(absolute, self.teacher))
 
     @property
     def parsed_budget(self) -> Budget:
@@ -181,7 +181,7 @@ def _with_own_splits(request: Request, name: str) -> Request:
     return replace(request, data=data, against=against, corpus=corpus)
 
 
-def _absolute(name: str) -> str:
+def absolute(name: str) -> str:
     """The absolute path of a folder; a name that is not a folder stays as it is."""
     return str(Path(name).resolve()) if at_its_name(Path(name)).is_dir() else name
 
@@ -225,6 +225,9 @@ def _refuse_bad_bases(request: Request) -> None:
     if AUTO in known and not request.picks_base:
         problem = f"{AUTO} is given together with {next(name for name in request.base if name != AUTO)}"
         raise InputError(option("base"), problem, f"{AUTO} alone, or names", "leave one of them out")
+    if request.picks_base and request.pooling:
+        problem = f"{AUTO} chooses among encoders that state their own"
+        raise InputError(option("pooling"), problem, "", "leave it out, or name the base")
     if request.max_latency is not None and not request.picks_base:
         problem, expected = "nothing is chosen by latency", option("base", AUTO)
         raise InputError(option("max_latency"), problem, expected, f"give it too, or leave {option('max_latency')} out")
@@ -237,7 +240,8 @@ def _refuse_unknown_models(request: Request) -> None:
     for name in () if request.picks_base else request.base:
         refuse_absent(name)
     at_endpoint = request.endpoint is not None
-    others = [request.guide, request.teacher, None if at_endpoint or request.writer == "none" else request.writer]
+    writer = None if at_endpoint or request.writer == "none" else request.writer
+    others = [request.guide, *request.teacher, request.reranker, writer]
     for name in filter(None, others):
         refuse_absent(name)
 

@@ -41,6 +41,43 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class Addition:
+    """What a part of a search adds to those before it, on the test rows."""
+
+    weight: float  # that it has in the search: 0 unless it was shown to be better with it
+    chosen: float  # that was best on the validation rows
+    measures: tuple[Measure, ...] = ()  # without and with the part; empty if the validation rows chose 0
+    total: Measure | None = None
+    uses: int = 0  # of the test rows
+    gain: float | None = None  # of `total`
+    interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Report readers find gain and interval without knowing what a measure is."""
+        if self.total:
+            object.__setattr__(self, "gain", self.total.difference)
+            object.__setattr__(self, "interval", (self.total.low, self.total.high))
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """The search that was proven: by vectors, and by what was shown to add to them."""
+
+    stemming: str  # of the words
+    fusion: Addition  # words
+    reranking: Addition | None = None
+    reranker: str | None = None  # that was tried
+    depth: int = 0  # results that it reads
+    of_base: bool = False  # whether the vectors are those of the untouched base
+
+    @property
+    def shown(self) -> Addition | None:
+        """The first part that was shown to add something."""
+        parts = [part for part in (self.fusion, self.reranking) if part and part.weight]
+        return parts[0] if parts else None
+
+
+@dataclass(frozen=True)
 class Example:
     """A test item that the fitted model does better or worse than the base."""
 
@@ -305,6 +342,7 @@ class FitResult:
     folds: int = 0  # of the training rows that runs were chosen on; 0: on validation rows
     cluster_notes: tuple[str, ...] = ()  # rows that could not be clustered by everything that connects them
     threshold: Threshold | None = None
+    system: SystemResult | None = None  # None: nothing is searched, no labels decide, or there was no time
     won: tuple[Example, ...] = ()  # the largest gains first
     lost: tuple[Example, ...] = ()  # the largest losses first
     merging: Merging | None = None  # None: nothing was merged

@@ -40,11 +40,13 @@ FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
 WRITTEN_TOGETHER = 32  # texts: between two such blocks the clock is asked
 MINED_NEGATIVES = "pairs with mined negatives"
+TEACHER, SENTENCES = "teacher", "teacher of sentences"
 TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
+RANKED_TOGETHER = 24  # short texts of a step
+RANKED: dict[str, Any] = {"negatives": 40, "depth": 60, "margin": -1.0}  # what the teacher ranks for a short text
 
 BATCH = 64  # rows of a step, at most
 TOKENS = 16_384  # of a step, at most: rows with long texts make smaller batches
-TSDAE_TOKENS = 2_048  # of a step of TSDAE: each has a probability for every word of the vocabulary, which takes memory
 FEWEST_TOGETHER = 8  # rows of a step, however long they are
 # A longer round continues a shorter one where its decay began; as good as a linear schedule (docs/fit.md).
 SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5, "decay": 0.1}
@@ -179,7 +181,8 @@ def find_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
 def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
     in_order = sorted(training_sets, key=lambda training_set: handler_of(training_set.shape).place)
     by_shape = {training_set.shape: training_set for training_set in in_order}
-    candidates = _without_labels(by_shape.pop(Shape.TEXTS, None), by_shape.get(Shape.PAIRS), resources)
+    raw, pairs = by_shape.pop(Shape.TEXTS, None), by_shape.get(Shape.PAIRS)
+    candidates = [*_from_teacher(raw or pairs, resources), *_without_labels(raw, pairs, resources)]
     unlabelled = [candidate.build() for candidate in candidates if candidate.why_not is None]
     skipped = [SkippedRoute(name, why_not) for name, why_not, _ in candidates if why_not is not None]
     labelled = list(by_shape.values())
@@ -233,18 +236,28 @@ def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resource
     ]
     last = [
         _Candidate("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
-        _Candidate("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
-        _Candidate("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
         _Candidate("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
     ]
     written = _from_writer(raw, pairs, resources)
     return [*written, *first, *last] if resources.writer.named else [*first, *written, *last]
 
 
+def _from_teacher(texts: TrainingSet | None, resources: Resources) -> list[_Candidate]:
+    """The routes on what encoders that teach find near texts, and near single sentences of texts that have several."""
+    if texts is None or (texts.shape is not Shape.TEXTS and not resources.sources):
+        return []
+    none = None if resources.sources else "it learns the neighbourhoods of a better encoder; name one with --teacher"
+    short = _no_documents(texts) if texts.shape is Shape.TEXTS else "there is no raw text"
+    return [
+        _Candidate(TEACHER, none, lambda: _teacher(texts, resources)),
+        _Candidate(SENTENCES, none or short, lambda: _teacher_of_sentences(texts, resources)),
+    ]
+
+
 def _from_writer(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> list[_Candidate]:
     """The routes on what a writer writes for texts, or for the answers of pairs, of which some are its examples."""
     no_writer = _no_writer(pairs, resources)
-    no_teacher = no_writer or _no_teacher(resources)
+    no_teacher = no_writer or (None if resources.sources else _no_teacher(resources))
     return [
         _Candidate("queries", no_writer, lambda: _queries(texts, pairs, resources)),
         _Candidate(TAUGHT_QUERIES, no_teacher, lambda: _taught_queries(texts, pairs, resources)),
@@ -254,12 +267,6 @@ def _from_writer(texts: TrainingSet, pairs: TrainingSet | None, resources: Resou
 
 def _no_documents(raw: TrainingSet) -> str | None:
     return None if raw.passages else "it learns from passages of documents, and few texts have more than two sentences"
-
-
-def _no_decoder(resources: Resources) -> str | None:
-    if resources.projection:
-        return "its decoder reads pooled states, and this base projects them"
-    return None if resources.decoder else "there is no decoder for the family of this base"
 
 
 def _no_layers(resources: Resources) -> str | None:
@@ -303,26 +310,40 @@ def _self_guided(raw: TrainingSet, resources: Resources) -> Route:
     return _route("self-guided", why, raw, method="self-guided", vector="first" if first else "pooled")
 
 
-def _tsdae(raw: TrainingSet) -> Route:
-    why = "a sentence is reconstructed from the vector of what is left when most of its tokens are deleted"
-    return _route("tsdae", why, raw, most=TSDAE_TOKENS, method="tsdae")
+def _teacher(texts: TrainingSet, resources: Resources) -> Route:
+    why = f"what {_named(resources)} finds near a text, the base learns to find near it"
+    return _route(TEACHER, why, texts, method="teacher", sources=resources.sources)
 
 
-def _neighbours(raw: TrainingSet) -> Route:
-    why = "a passage of a document learns to find the next one among those of the batch"
-    return _passages("neighbours", why, raw, raw.passages, kind="neighbours")
+def _teacher_of_sentences(raw: TrainingSet, resources: Resources) -> Route:
+    why = f"the base learns to rank texts for single sentences as {_named(resources)} does"
+    short = stage("views", name="sentences", kind="sentences", data=list(raw.files))
+    stages = _ranking(raw, [f"{PREFIX}{short.name}"], resources)
+    return Route(SENTENCES, why, (short, *stages), (TrainsOn(Shape.TEXTS, raw.rows),))
+
+
+def _ranking(data: TrainingSet, pairs: Sequence[str], resources: Resources) -> tuple[Stage, Stage]:
+    """Candidates that the base finds for short texts, and how encoders rank them."""
+    mine = stage("mine", name="ranked", model=resources.base, data=list(pairs), **RANKED)
+    how: dict[str, Any] = {
+        "method": "teacher",
+        "preset": "ranking",
+        "batch": RANKED_TOGETHER,
+        "sources": resources.sources,
+    }
+    return mine, _train("ranking", data, mine.name, **how)
+
+
+def _named(resources: Resources) -> str:
+    return " and ".join(Path(name).name for name in resources.sources)
 
 
 def _spans(raw: TrainingSet) -> Route:
-    why = "two random stretches of a document learn to find each other"
-    return _passages("spans", why, raw, raw.rows, kind="spans")
-
-
-def _passages(name: str, why: str, raw: TrainingSet, rows: int, **views: Any) -> Route:
     """Pairs of passages, and training on them. The pairs are raw text, and are seen once."""
-    made = stage("views", name=f"{name}-pairs", data=list(raw.files), **views)
-    learn = _train(name, raw, made.name, **PASSAGES)
-    return Route(name, why, (made, learn), (TrainsOn(Shape.TEXTS, rows),))
+    why = "two random stretches of a document learn to find each other"
+    made = stage("views", name="spans-pairs", data=list(raw.files), kind="spans")
+    learn = _train("spans", raw, made.name, **PASSAGES)
+    return Route("spans", why, (made, learn), (TrainsOn(Shape.TEXTS, raw.rows),))
 
 
 def _bootstrapped(raw: TrainingSet) -> Route:
@@ -340,8 +361,12 @@ def _queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources
 
 
 def _taught_queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> Route:
-    why = "the same queries; a cross-encoder, which ranks better than the base here, says how close the answers are"
     written = _written_queries(texts, pairs, resources)
+    if resources.sources:
+        why = f"the same queries; the base learns to rank texts for them as {_named(resources)} does"
+        ranking = _ranking(texts, [f"{PREFIX}{written.name}"], resources)
+        return Route(TAUGHT_QUERIES, why, (written, *ranking), (TrainsOn(Shape.PAIRS, texts.rows),))
+    why = "the same queries; a cross-encoder, which ranks better than the base here, says how close the answers are"
     is_raw = not handler_of(texts.shape).labelled
     searched = list(texts.files) if is_raw and texts.rows <= MOST_TEXTS else []
     stages = _teaching(texts, [f"{PREFIX}{written.name}"], resources, corpus=searched)

@@ -33,7 +33,7 @@ from sentloom.fitting.gate import (
     which_to_believe,
 )
 from sentloom.fitting.measures import Measure, Part, Power
-from sentloom.fitting.panel import HALVES, is_at_chance
+from sentloom.fitting.panel import HALVES, PANEL, is_at_chance
 from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Run, Threshold
@@ -41,6 +41,7 @@ from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
 from sentloom.search.vectors import Vectors
 
+ALARMS = "the label-free panel"
 TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
@@ -101,6 +102,7 @@ class Trial:
 def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
     """Measure what decides (the sets that the user named, otherwise the test rows), and then what only informs."""
     deciding, folds, label_free = prepared.proving, len(prepared.folds), prepared.label_free
+    basis = Basis(trial.other, folds, prepared.blind, prepared.agrees, prepared.mined)
     uses = record_use(deciding, duel.after.fingerprint(), duel.base.fingerprint())
     level = corrected_level(uses.number)
     measures, decided = duel.measured(deciding, "deciding", level)
@@ -108,12 +110,14 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
     if prepared.against:
         watched = job.if_time(TEST_ROWS, lambda: _watched(duel, prepared.deciding(prepared.test)))
         tested, measures = watched is not None, [*measures, *(watched or ())]
-    general = job.if_time(GENERAL_ABILITY, lambda: duel.measured([prepared.general], "general")[0]) or []
-    warnings = map(general_warning, general)
+    if prepared.watched:
+        measures += job.if_time(ALARMS, lambda: duel.measured(prepared.watched, "watched")[0]) or []
+    general = _general(duel, prepared, job)
+    warnings = [*map(general_warning, general), *map(alarm, measures)]
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
-    gain = trial.best.difference or 0.0
-    gate = judge(decided, gain, Basis(trial.other, folds, label_free, prepared.mined), nothing)
+    forgotten = next(filter(None, map(general_warning, general)), None) if label_free else None
+    gate = judge(decided, trial.best.difference or 0.0, basis, nothing or forgotten)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),
@@ -121,13 +125,32 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
         gate,
         tuple(filter(None, warnings)),
         uses,
-        power_of(main_scores(duel.base, deciding, duel.memory), level, label_free=label_free),
+        power_of(main_scores(duel.base, deciding, duel.memory), level, label_free=prepared.blind),
         "" if chance or label_free else which_to_believe(decided, trial.best, trial.runs, folds),
         won,
         lost,
         find_threshold(duel.after, duel.folds, prepared, duel.memory) if tested else None,
         not_prose=chance,
         tested=tested,
+    )
+
+
+def _general(duel: Duel, prepared: Prepared, job: Job) -> list[Measure]:
+    """General ability, if there is time; always without labels, where a model that lost it never wins."""
+
+    def measured() -> list[Measure]:
+        return duel.measured([prepared.general], "general")[0]
+
+    return measured() if prepared.label_free else job.if_time(GENERAL_ABILITY, measured) or []
+
+
+def alarm(measured: Measure) -> str | None:
+    """A warning if a label-free task, which a model should not get worse at, shows that it did."""
+    if measured.part != "watched" or measured.name not in PANEL or not measured.worse:
+        return None
+    return (
+        f"An alarm: {measured.label} less often than before ({measured.before:.2f} before, {measured.after:.2f} after, "
+        f"{measured.low:+.2f} to {measured.high:+.2f})."
     )
 
 

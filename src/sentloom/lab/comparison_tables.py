@@ -8,21 +8,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentloom import __version__
-from sentloom.fitting.compare_fits import FitComparison
-from sentloom.fitting.measures import NO_DIFFERENCE
 from sentloom.lab.comparison import MARK, Compared, ComparisonCell, ComparisonTable, Cost, Line, comparison_table
 from sentloom.lab.results import refuse_foreign_file, run_values, score_text
-from sentloom.markdown import plain, raw_table, table
-from sentloom.report.formatting import change_text, number
-from sentloom.report.tables import Wide, csv_text, plain_table, write_text
+from sentloom.markdown import plain, raw_table
+from sentloom.report.tables import Wide, csv_text, write_text
 from sentloom.terminal import json_text
 
 JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
-VERDICTS = {
-    "better": "The newer model is better. ",
-    "worse": "The newer model is worse. ",
-    NO_DIFFERENCE: "",
-}
 
 
 def refuse_foreign_tables(folder: Path) -> None:
@@ -48,33 +40,6 @@ def methods_table(title: str, comparison: ComparisonTable) -> RenderableType:
         for bases in (True, False)
     ]
     return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in comparison.notes))
-
-
-def fits_table(fits: FitComparison) -> RenderableType:
-    """Two fits for the terminal: what differs, and the scores of both."""
-    facts = plain_table("What differs", "", "older", "newer")
-    for name, both in {"fit": (fits.old, fits.new), **fits.settings}.items():
-        facts.add_row(name, *both)
-    scores = plain_table("Scores on the same test rows", "", "older", "newer", "difference", numbers=3)
-    for score in (*fits.measures, *([fits.total] if len(fits.measures) > 1 else [])):
-        scores.add_row(score.name, number(score.before), number(score.after), change_text(score))
-    return Group(facts, scores, Text(fits_reason(fits)))
-
-
-def fits_reason(fits: FitComparison) -> str:
-    """What the comparison shows, and on which rows."""
-    left = f" {fits.left_out:,} others were left out, because the older fit had seen them." if fits.left_out else ""
-    return f"{VERDICTS[fits.verdict]}{fits.reason} Both were tested on {fits.rows:,} rows.{left}"
-
-
-def write_fits(fits: FitComparison, folder: Path) -> None:
-    """Write compare.json and compare.md of two fits."""
-    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(fits)}))
-    scores = [[score.name, number(score.before), number(score.after), change_text(score)] for score in fits.measures]
-    facts = [[name, *both] for name, both in {"fit": (fits.old, fits.new), **fits.settings}.items()]
-    tables = [table(["", "older", "newer"], facts), table(["", "older", "newer", "difference"], scores)]
-    text = "\n\n".join(["# Two fits", *tables, plain(fits_reason(fits)), f"`{fits.verdict_line}`"])
-    write_text(folder / MARKDOWN, f"{text}\n")
 
 
 def _shown(line: Line, comparison: ComparisonTable) -> list[str | Text]:

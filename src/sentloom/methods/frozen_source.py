@@ -63,9 +63,9 @@ def load_source(name: str | None, pooling: str | None, encoder: Encoder) -> Enco
 
 
 def set_pooling(encoder: Encoder, pooling: str) -> None:
-    """Give an encoder another pooling, if its backbone supports it."""
+    """Give an encoder another pooling, if it supports it."""
     chosen = Pooling.parse(pooling)
-    encoder.backbone.check(chosen)
+    encoder.check(chosen)
     encoder.pooling = chosen
 
 

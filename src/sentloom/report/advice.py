@@ -27,9 +27,9 @@ def sentence(given: Advice, decided: Measure) -> str:
             )
         case AdviceKind.ADD_PAIRS:
             return (
-                "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
-                "answer, a title and its body) as a second file help most; labelled rows can also decide "
-                f"({option('against', 'SET')})."
+                "From raw text alone an encoder learns from a teacher at best "
+                f"({option('teacher', 'MODEL')}). A few hundred labelled pairs (a question and its answer, a title and "
+                f"its body) as a second file help most; labelled rows can also decide ({option('against', 'SET')})."
             )
         case AdviceKind.IMPROVE_DATA:
             others = "other kinds of pairs from the same domain, another base"

@@ -31,7 +31,7 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
         name = data.files[0]  # the one file that was read from a zip file
     lines = [f"{len(data):,} rows ({columns})"]
     lines += [f"  {note}" for note in (*data.reading, *data.notes)]
-    if data.ignored:
+    if data.ignored and not data.of_documents:  # which know their titles and headings without being told
         lines.append(f"  unused columns: {listed(data.ignored)}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))

@@ -15,7 +15,7 @@ from sentloom.report.formatting import change_text, duration, evidence, headline
 from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
-STYLES = {"better": "bold green", NO_DIFFERENCE: "bold yellow", "worse": "bold red"}
+STYLES = {"better": "bold green", "closer": "bold green", NO_DIFFERENCE: "bold yellow", "worse": "bold red"}
 HTML = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
 <div>
 <p><strong>{{ headline }}.</strong> {{ result.reason }}</p>

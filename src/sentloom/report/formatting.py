@@ -10,10 +10,12 @@ from sentloom.data.hygiene.languages import NAMES, recognised
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT, power_line
 from sentloom.fitting.measures import Measure, metric_name, rounded_down
-from sentloom.fitting.result import FitResult, InputSummary, Run, Ticks
+from sentloom.fitting.result import Addition, FitResult, InputSummary, Run, Ticks
+from sentloom.fitting.system import system_of
 
 HEADLINES = {
     "better": "Better than its base",
+    "closer": "Closer to its teacher than its base; whether it is of more use was not tested",
     "no difference shown": "No difference shown",
     "worse": "Worse than its base",
 }
@@ -24,6 +26,8 @@ MEANINGS = {  # of scores, for readers who do not know them
     "map": "how high all rows with the same label, or all right answers, rank on average",
     "triplet accuracy": "the share of rows whose positive is closer than each of their own negatives",
     "preference": "the share of all queries for which people prefer this model's first result to the other's",
+    "overlap@10": "the share of the ten nearest texts that model and teacher have in common",
+    "rank correlation": "how alike model and teacher rank all texts by similarity, on average",
     "probe": "a linear classifier is trained on the vectors of the training rows and finds the labels of the test rows",
 }
 PANEL = (
@@ -37,7 +41,7 @@ MINUS = "\N{MINUS SIGN}"
 def headline(result: FitResult) -> str:
     """The verdict, and whether the model was written in spite of it."""
     words = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
-    if result.verdict == "better":
+    if result.verdict in ("better", "closer"):
         return words
     done = "written anyway (--force)" if result.forced else "no model was written"
     return f"{words}: {done}"
@@ -49,16 +53,20 @@ def unit(measure: Measure) -> str:
 
 
 def caution(result: FitResult) -> str:
-    """What whoever uses a model that was written with --force must know; empty for one that is better."""
+    """What whoever uses a model that is not shown to be better must know; empty for one that is."""
     if not result.model or result.verdict == "better":
         return ""
+    if result.verdict == "closer":
+        tick = shlex.join(["sentloom", "tick", f"{Path(result.model).absolute()}.fit"])
+        return f"Agreement with the teacher was tested, usefulness was not: `{tick}` lets you judge. To use it:"
     shown = "is worse than its base" if result.verdict == "worse" else "is not shown to be better than its base"
     return f"This model {shown}, and was written only because of --force. To try it nevertheless:"
 
 
 def warnings(result: FitResult) -> list[str]:
     """Everything to be wary of, one or two sentences each."""
-    return [*result.warnings, *([f"No labels decided this: {PANEL}"] if result.decided_without_labels else [])]
+    blind = result.decided_without_labels and result.verdict != "closer"
+    return [*result.warnings, *([f"No labels decided this: {PANEL}"] if blind else [])]
 
 
 def next_steps(result: FitResult) -> dict[str, str]:
@@ -132,6 +140,7 @@ def evidence(result: FitResult) -> list[str]:
     """What the verdict rests on: clusters, what queries search, power, uses of the test rows. One sentence each."""
     lines = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
     lines += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
+    lines += _system(result)
     return [*_ticks(result), *lines, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
 
 
@@ -158,6 +167,25 @@ def agreement_line(ticks: Ticks) -> str:
         f"{ticks.people} people agree on {number(agreement.share, 0)}% of the {agreement.queries:,} queries that more "
         f"than one of them answered (95% interval {number(agreement.low, 0)}% to {number(agreement.high, 0)}%{kappa})."
     )
+
+
+def _system(result: FitResult) -> Iterator[str]:
+    """What each part of the search adds, and what the search is."""
+    if (proven := result.system) is None:
+        return
+    yield f"The search of this model is by {system_of(proven)}." if result.model else "Of a search with the base:"
+    yield _addition(f"Words beside vectors (BM25{', ' + proven.stemming if proven.stemming else ''})", proven.fusion)
+    if proven.reranking:
+        yield _addition(f"The re-ranker {proven.reranker} on the first {proven.depth} results", proven.reranking)
+
+
+def _addition(part: str, added: Addition) -> str:
+    if added.total is None:
+        return f"{part}: the validation rows chose the weight 0, so nothing was tested."
+    total = added.total
+    scores = f"{number(total.before)} before, {number(total.after)} after, {change_text(total)}"
+    kept = "It is part of the search." if added.weight else "It is not shown to be better, so its weight is 0."
+    return f"{part}, with the weight {added.chosen:g}: {metric_name(total.metric)} {scores}. {kept}"
 
 
 def _merging(result: FitResult) -> Iterator[str]:
@@ -257,6 +285,11 @@ def about_bases(result: FitResult) -> str:
             "best on the validation rows, whichever it started from."
         )
     fast = f" of those that need at most {result.max_latency} ms for a query" if result.max_latency else ""
+    if result.label_free:
+        return (
+            "These are the encoders of the catalogue on this machine (--base auto). No labels say which is better "
+            f"here, so the one that scores best on the sets of docs/models.md{fast} was fitted."
+        )
     return (
         "These are the encoders of the catalogue on this machine (--base auto). They were scored on the validation "
         f"rows before anything was trained, and the best one{fast} was fitted."

@@ -47,7 +47,7 @@ FILTERS = {
     "level": formatting.level,
     "metric": metric_name,
     "unit": formatting.unit,
-    "kind": {"better": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
+    "kind": {"better": "better", "closer": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
 
 

@@ -22,10 +22,10 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.task import CLUSTER, Scores, Task
-from sentloom.fitting.compare_fits import REPORT, stored_rows
 from sentloom.fitting.panel import distinct_texts, text_key
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.shapes import handler
+from sentloom.fitting.stored import REPORT, stored_rows
 from sentloom.search.vectors import Vectors, normalised
 from sentloom.writing.views.pairs import seed_for
 

@@ -18,11 +18,11 @@ from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, are_enough, corrected_level
 from sentloom.fitting.advice import Advice, AdviceKind
-from sentloom.fitting.compare_fits import tested_encoder
 from sentloom.fitting.gate import Gate, Uses, judge, record_use
 from sentloom.fitting.measures import NO_DIFFERENCE, Measure, verdict_line
 from sentloom.fitting.race import BEST
 from sentloom.fitting.result import FitResult, Ticks
+from sentloom.fitting.stored import tested_encoder
 from sentloom.progress import OutOfTime, deadline
 from sentloom.ticking.answers import Answers, Header, Tick, header_for, merged
 from sentloom.ticking.estimate import Stratum, agreement, estimate, is_possible

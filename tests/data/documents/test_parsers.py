@@ -150,6 +150,8 @@ def test_wrapped_text_is_a_document_with_headings() -> None:
     [
         ["A sentence.", "Another one.", "A third one.", "", "Of the next document.", "Its end."],
         ["a sentence without a full stop"] * 9,
+        ["how do i reset it", "no vpn", "", "the printer says that it is offline since last monday", "who is my boss"]
+        * 9,
         ["x" * 200, "y" * 300, "", "z" * 200, "w" * 400, "", "v" * 300],
     ],
 )

@@ -71,3 +71,32 @@ def test_a_heading_that_others_have_too_comes_with_its_title(tmp_path: Path) -> 
         "The tool git: First steps",
         "The tool ssh: First steps",
     ]
+
+
+def test_links_lead_to_the_names_that_html_gives_its_places(tmp_path: Path) -> None:
+    put(
+        tmp_path / "guide.html",
+        f"<h1>Guide</h1><p>{LONG.format('the guide')}</p><section id='s-cost'><h2>What it costs</h2>"
+        f"<p>{LONG.format('costs') * 6}</p></section><dl><dt><a name='max_size'></a>max_size</dt>"
+        f"<dd>{LONG.format('sizes') * 12}</dd></dl>",
+    )
+    put(
+        tmp_path / "index.html",
+        "<p>See <a href='guide.html#s-cost'>the price of a card</a>, <a href='guide.html#max_size'>the largest size</a>, "
+        "<a href='guide.html#gone'>what is gone</a>.</p>",
+    )
+    pairs = structure_pairs(read(tmp_path, keep=COLUMNS[1:]))
+    links = {row["anchor"]: row["positive"] for row in pairs if row["mined"] == "link"}
+    assert links.keys() == {"the price of a card", "the largest size"}
+    assert links["the price of a card"] == LONG.format("costs") * 6
+    assert links["the largest size"].startswith("max_size\nThis is what stands below")
+
+
+def test_the_text_that_pages_were_made_from_is_not_read_twice(tmp_path: Path) -> None:
+    (tmp_path / "html/_sources").mkdir(parents=True)
+    put(tmp_path / "html/guide.html", "<h1>Guide</h1><p>The text.</p>")
+    put(tmp_path / "html/_sources/guide.rst.txt", "Guide\n=====\n\nThe text.\n")
+    put(tmp_path / "html/_sources/other.rst.txt", "Another text without a page.\n")
+    data = read(tmp_path)
+    assert data["text"] == ["Another text without a page.", "The text."]
+    assert data.unread == ((f"{tmp_path}/html/_sources/guide.rst.txt", "the source of a page that is read"),)

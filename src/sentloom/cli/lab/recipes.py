@@ -88,14 +88,12 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RECIPE",
-            help="YAML files, or names of recipes that come with sentloom. Or two fits: OLD.fit NEW.fit.",
+            help="YAML files, or names of recipes that come with sentloom.",
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="The folder for models and tables; two fits do not need one."
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="The folder for models and tables."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to train every method with.")] = 3,
     variant: Annotated[
@@ -119,10 +117,8 @@ def compare(
 ) -> None:
     """Train recipes and their variants with the same seeds, and compare scores and cost in one table.
 
-    Run the same command again to resume; finished runs are reused. Two fits (OLD.fit NEW.fit) are compared on test rows
-    that neither has seen, without training.
+    Run the same command again to resume; finished runs are reused.
     """
-    from sentloom.fitting.compare_fits import FitComparison
     from sentloom.lab import comparison_tables
     from sentloom.lab.comparing import compare as run
     from sentloom.lab.comparison import comparison_table
@@ -140,9 +136,6 @@ def compare(
             precision=precision,
             log=show,
         )
-    if isinstance(comparison, FitComparison):
-        show(comparison_tables.fits_table(comparison), comparison.verdict_line)
-        return
     if not is_main_process():
         return
     show("", comparison_tables.methods_table("Comparison", comparison_table(comparison)))

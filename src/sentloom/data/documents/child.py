@@ -26,10 +26,10 @@ def answer(path: str, encoding: str | None, most_bytes: int) -> dict[str, Any]:
     if len(content) > most_bytes:
         return {**facts, "why": f"more than {most_bytes:,} bytes"}
     document = parse(path, content, encoding)
-    rows = [(*passage[:3], passage.links) for passage in passages(document)]
+    rows = passages(document)
     if not rows:
         return {**facts, "why": "without text"}
-    if sum(len(row[0]) for row in rows) > MOST_TEXT:
+    if sum(len(row.text) for row in rows) > MOST_TEXT:
         return {**facts, "why": f"more than {MOST_TEXT:,} characters of text"}
     return {**facts, "title": document.title, "passages": rows}
 

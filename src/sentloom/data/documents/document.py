@@ -19,6 +19,7 @@ class Block(NamedTuple):
     level: int = PARAGRAPH  # of a heading, from 1
     page: int = 0  # from 1, of formats that have pages
     links: tuple[Link, ...] = ()
+    anchors: tuple[str, ...] = ()  # names that links to it have
 
 
 class Document(NamedTuple):

@@ -34,7 +34,7 @@ def read_and_unread(files: int, unread: Sequence[Unread]) -> list[str]:
     lines = [f"{files:,} files: {files - len(unread):,} read, {len(unread):,} not read: {counts}"]
     lines += [f"  {name}: {why}" for name, why in unread[:MOST_LISTED]]
     more = len(unread) - MOST_LISTED
-    return [*lines, f"  and {more:,} more: sentloom check --json lists all"] if more > 0 else lines
+    return [*lines, f"  and {more:,} more: sentloom check --json FILE lists all"] if more > 0 else lines
 
 
 def files_in(folder: Path) -> tuple[list[str], list[Unread]]:

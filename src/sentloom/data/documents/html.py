@@ -20,6 +20,7 @@ BLOCKS = frozenset(  # every other tag, also one that nobody knows, is a part of
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main menu nav ol p pre section summary table tbody tfoot "
     "thead tr ul".split()
 )
+NAMES = ("id", "name")  # attributes that links lead to
 CELLS = ("td", "th")
 TEXT, LINK, PREFORMATTED, BREAK = "-text", "a", "pre", "br"
 SPACE = re.compile(r"[ \t\r\n\f\v\u00a0\u200b]+")
@@ -76,11 +77,16 @@ class _Writer:
         self.blocks: list[Block] = []
         self._parts: list[str] = []
         self._links: list[Link] = []
+        self._anchors: list[str] = []
         self._link_start = self._preformatted = 0
 
     def read(self, node: LexborNode, begins: bool) -> None:
         """Read the begin or the end of a node."""
         tag = node.tag or ""
+        if begins and tag in BLOCKS:
+            self._border(tag, begins)
+        if begins and tag != TEXT:
+            self._anchors += [name for key in NAMES if (name := node.attributes.get(key))]
         if tag == TEXT:
             if begins:
                 text = node.text_content or ""
@@ -90,7 +96,7 @@ class _Writer:
         elif tag in CELLS or tag == BREAK:
             if begins and self._parts:
                 self._parts.append(" | " if tag in CELLS else "\n" if self._preformatted else " ")
-        elif tag in BLOCKS:
+        elif tag in BLOCKS and not begins:
             self._border(tag, begins)
 
     def _link(self, node: LexborNode, begins: bool) -> None:
@@ -112,5 +118,6 @@ class _Writer:
         if level:
             text = PILCROW.sub("", text)
         if text.strip():
-            self.blocks.append(Block(text, level, 0, tuple(self._links)))
+            self.blocks.append(Block(text, level, 0, tuple(self._links), tuple(self._anchors)))
+            self._anchors = []
         self._parts, self._links, self._link_start = [], [], 0

@@ -9,10 +9,12 @@ from sentloom.data.documents.document import Block, Document, Link
 # Encoders read 256 tokens or more. A token is about four letters of a word, or one symbol, or one wide character; the
 # rest of the room is for languages with longer words than English.
 LONGEST = 800  # letters, or symbols and wide characters that count as four
+SLACK = 60  # more, rather than a passage of a few words before a long paragraph
 SYMBOL = re.compile(
     r"[^\w\s]|_|[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 DIGIT = re.compile(r"\d")
+UNUSUAL = re.compile(r"\w{16,}")  # hashes, keys and encoded data, of which a token has two letters
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
 BETWEEN_HEADINGS = " > "
 
@@ -24,11 +26,13 @@ class Passage(NamedTuple):
     section: str  # the headings above it, from the highest on
     page: int
     links: tuple[Link, ...]
+    anchors: tuple[str, ...] = ()  # names that links to it, or to its heading, have
 
 
 def size(text: str) -> int:
     """The length of a text in letters; what tokenizers give a token of its own counts as more."""
-    return len(text) + 3 * len(SYMBOL.findall(text)) + len(DIGIT.findall(text))
+    more = sum(map(len, UNUSUAL.findall(text)))
+    return len(text) + 3 * len(SYMBOL.findall(text)) + len(DIGIT.findall(text)) + more
 
 
 def passages(document: Document) -> list[Passage]:
@@ -38,12 +42,15 @@ def passages(document: Document) -> list[Passage]:
     path: list[Block] = []
     done: list[Passage] = []
     open_: list[Block] = []
+    anchors: tuple[str, ...] = ()  # of headings whose first passage is to come
     for block in (*document.blocks, None):
         if open_ and (block is None or block.level or block.page != open_[0].page):
-            done += _together(open_, path)
-            open_ = []
+            first, *others = _together(open_, path)
+            done += [first._replace(anchors=(*anchors, *first.anchors)), *others]
+            open_, anchors = [], ()
         if block is not None and block.level:
             path = [*(above for above in path if above.level < block.level), block]
+            anchors = (*anchors, *block.anchors)
         elif block is not None:
             open_.append(block)
     return done
@@ -53,16 +60,19 @@ def _together(blocks: list[Block], path: list[Block]) -> Iterator[Passage]:
     section = BETWEEN_HEADINGS.join(heading.text for heading in path)
     texts: list[str] = []
     links: list[Link] = []
+    anchors: list[str] = []
     room = LONGEST
     for block in blocks:
-        for part in divided(block.text):
-            if texts and size(part) > room:
-                yield Passage("\n".join(texts), section, blocks[0].page, tuple(links))
-                texts, links, room = [], [], LONGEST
+        for number, part in enumerate(divided(block.text)):
+            is_place = number == 0 and block.anchors and room < LONGEST / 2  # what links lead to had better begin one
+            if texts and (is_place or size(part) > room + SLACK):
+                yield Passage("\n".join(texts), section, blocks[0].page, tuple(links), tuple(anchors))
+                texts, links, anchors, room = [], [], [], LONGEST
             texts.append(part)
             links += [link for link in block.links if link.text in part]
+            anchors += block.anchors if number == 0 else ()
             room -= size(part) + 1
-    yield Passage("\n".join(texts), section, blocks[0].page, tuple(links))
+    yield Passage("\n".join(texts), section, blocks[0].page, tuple(links), tuple(anchors))
 
 
 def divided(text: str) -> Iterator[str]:

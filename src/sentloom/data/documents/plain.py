@@ -7,10 +7,11 @@ from itertools import pairwise
 
 from sentloom.data.documents.document import Block, Document, titled
 
-WIDEST = 120  # characters of a wrapped line
-FEW_ENDS = 0.4  # of the lines of wrapped paragraphs end in a full stop
-CONTINUED = 0.4  # of the lines of a document are followed by another one of the same paragraph
-LEAST_LINES = 5
+NARROWEST, WIDEST = 30, 120  # characters of wrapped lines
+LEAST_LINES = 3  # that another one follows in the same paragraph
+NEARLY = 0.85  # of the width: a line that the next word would not have fitted on is full
+# Shares of the lines that another one follows. Of lines that are a sentence each, about 0.2 happen to be full.
+FULL, CONTINUED = 0.4, 0.65  # full; full, and followed by a small letter, added up
 ENDS = re.compile(r"[.!?:;][\"')\]]*$")
 NUMBERED = re.compile(
     r"(?:(?:chapter|section|appendix|article)\s+)?(\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[IVX]+)[.):]?\s+\S", re.IGNORECASE
@@ -28,14 +29,16 @@ HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n\s*(?=[a-zäöüß])")
 
 def is_wrapped(text: str) -> bool:
     """Whether the lines of a text are those of wrapped paragraphs, and not a text each."""
-    lines = [line.rstrip() for line in text.split("\n")]
-    filled = [line for line in lines if line]
-    if len(filled) < LEAST_LINES or len(filled) == len(lines) - lines[-1:].count(""):
+    lines = [line.expandtabs().rstrip() for line in text.rstrip().split("\n")]
+    with_words = [line if LETTERS.search(line) else "" for line in lines]
+    followed = [(line, after.lstrip()) for line, after in pairwise(with_words) if line and after]
+    if len(followed) < LEAST_LINES or "" not in lines:
         return False
-    followed = [line for line, after in pairwise(lines) if line and after]
-    ends = sum(ENDS.search(line) is not None for line in followed)
-    widest = sorted(map(len, filled))[int(0.95 * (len(filled) - 1))]
-    return len(followed) >= CONTINUED * len(filled) and widest <= WIDEST and ends <= FEW_ENDS * len(followed)
+    width = sorted(len(line) for line, _ in followed)[int(0.9 * (len(followed) - 1))]
+    full = sum(len(line) + 1 + len(after.split()[0]) >= NEARLY * width for line, after in followed)
+    lower = sum(after[0].islower() for _, after in followed)
+    shares = full / len(followed), (full + lower) / len(followed)
+    return NARROWEST <= width <= WIDEST and shares[0] >= FULL and shares[1] >= CONTINUED
 
 
 def read_plain(text: str) -> Document:

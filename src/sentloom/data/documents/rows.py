@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from sentloom.data.documents.folder import Unread
 from sentloom.data.documents.workers import Answer, read_documents
 
-COLUMNS = ("text", "title", "section", "document", "page", "links")
+COLUMNS = ("text", "title", "section", "document", "page", "links", "anchors")
 ROWS = 4096  # in memory at a time, besides those of one document
 # What a link may leave out of the name of its target, or write for it.
 ENDINGS = ("", ".md", ".html", "/index.md", "/index.html", "/README.md")
@@ -56,11 +56,19 @@ class Documents:
 
     def _add(self, part: Rows, number: int, answer: Answer) -> None:
         name = self._names[number]
-        for place, (text, section, page, links) in enumerate(answer.get("passages", ()), 1):
+        for place, (text, section, page, links, anchors) in enumerate(answer.get("passages", ()), 1):
             part.places.append(place)
             part.files.append(number)
             known = [[said, target] for said, to in links if (target := self._target(name, to))]
-            cells = (text, answer["title"], section, name, str(page or ""), json.dumps(known) if known else "")
+            cells = (
+                text,
+                answer["title"],
+                section,
+                name,
+                str(page or ""),
+                json.dumps(known) if known else "",
+                " ".join(anchors),
+            )
             part.rows.append(cells)
 
     def _target(self, name: str, target: str) -> str:

@@ -20,8 +20,9 @@ from sentloom.data.shapes import Shape
 
 MINED, DOCUMENT = "mined", "docid"  # columns: what a pair was mined from, and the document that its passage is in
 TITLE, HEADING, LINK = "title", "heading", "link"
+PAIRS = "titles, headings and links"  # what the rows are called
 USED = {"anchor": "heading", "positive": "passage"}  # what the columns are called in messages
-COLUMNS = ("text", "title", "section", "document", "links")
+COLUMNS = ("text", "title", "section", "document", "links", "anchors")
 PER_SECTION = 2  # passages that a heading is paired with: later ones are often about details
 LEAST_WORDS, LEAST_LETTERS = 2, 6  # of a title, a heading or a link; less says little
 SHORTEST = 40  # characters of a passage
@@ -32,7 +33,9 @@ GENERIC = re.compile(
     r"(section|chapter|part|table|figure|example|appendix|abschnitt|kapitel|tabelle|abbildung)\W+[\dA-Z][\d.]*",
     re.IGNORECASE,
 )
-NUMBER = re.compile(r"^(?:(?:chapter|appendix|part)\s+)?(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?\s+(?=\S)", re.IGNORECASE)
+NUMBER = re.compile(
+    r"^[-–•*]\s+|^(?:(?:chapter|appendix|part)\s+)?(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?\s+(?=\S)", re.IGNORECASE
+)
 ADDRESS = re.compile(r"\w+://|^[\w.-]+/[\w./-]+$|\.(html?|md|pdf|txt|docx)$", re.IGNORECASE)
 WORD = re.compile(r"\w+")
 
@@ -59,7 +62,7 @@ def structure_pairs(data: Dataset) -> Dataset:
     """Passages of documents as pairs of a heading and its passage; passages that nothing leads to are left out."""
     columns = {name: [str(cell) for cell in data.column(name).to_pylist()] for name in COLUMNS}
     skipped = Counter[str]()
-    pairs = list({(pair.anchor, pair.row): pair for pair in _sound(_pairs(columns), columns, skipped)}.values())
+    pairs = list(_sound(_pairs(columns), columns, skipped))
     rows = [pair.row for pair in pairs]
     cells = {
         "anchor": [pair.anchor for pair in pairs],
@@ -69,8 +72,8 @@ def structure_pairs(data: Dataset) -> Dataset:
     }
     origin = {name: data.table.column(name).to_numpy()[rows] if rows else [] for name in (FILE, LINE)}
     table = scratch_table(SCHEMA, [pa.record_batch({**cells, **origin}, SCHEMA)])
-    mined = data.derive(table, "titles, headings and links", Shape.PAIRS)
-    return replace(mined, used=USED, ignored=(), skipped={**data.skipped, **skipped})
+    mined = data.derive(table, PAIRS, Shape.PAIRS)
+    return replace(mined, used=USED, ignored=(), skipped=dict(skipped), notes=(), left_out=0, irregular=(), unread=())
 
 
 def is_mined(data: Dataset) -> bool:
@@ -88,11 +91,13 @@ def _pairs(columns: Mapping[str, Sequence[str]]) -> Iterator[Pair]:
         if heading and not GENERIC.fullmatch(heading):
             for row in rows[:PER_SECTION]:
                 yield Pair(_in_context(heading, columns["title"][row], repeated), row, HEADING)
-    anchors = {_slug(document, section): rows[0] for (document, section), rows in sections.items()}
+    places = {_slug(document, section): rows[0] for (document, section), rows in sections.items()}
+    for row, (document, anchors) in enumerate(zip(columns["document"], columns["anchors"], strict=True)):
+        places.update({(document, name.casefold()): row for name in anchors.split()})
     for links in columns["links"]:
         for text, target in links_of(links):
             document, _, place = target.partition("#")
-            target_row = anchors.get((document, place.casefold())) if place else openings.get(document)
+            target_row = places.get((document, place.casefold())) if place else openings.get(document)
             if target_row is not None:
                 yield Pair(text, target_row, LINK)
 

@@ -22,7 +22,7 @@ from sentloom.encoder.formats.onnx_graph import write_int8, write_onnx
 from sentloom.encoder.formats.onnx_probe import IDS, MASK, TYPES, batch_shapes, check_onnx, open_session, output_name
 from sentloom.encoder.loading import load_folder
 from sentloom.encoder.model_files import find, has_weights, inside, read_json
-from sentloom.encoder.pooling import DECODER_FIRST, Pooling
+from sentloom.encoder.pooling import DECODER_FIRST, MASK_TOKEN, Pooling
 from sentloom.encoder.pretrained import Staged, loading
 from sentloom.encoder.saving import patch_json, write_json, write_settings
 from sentloom.encoder.settings import BATCHED, OURS, EncoderSettings
@@ -112,9 +112,9 @@ def _refuse_suffixes(encoder: "Encoder") -> None:
 
 
 def with_plain_pooling(encoder: "Encoder") -> "Encoder":
-    """The encoder as an ONNX folder describes it: layers and the decoder are inside the file."""
+    """The encoder as an ONNX folder describes it: layers, the decoder and a template's mask are inside the file."""
     plain = copy(encoder)  # with the same weights
-    how = "first" if encoder.pooling.how == DECODER_FIRST else encoder.pooling.how
+    how = "first" if encoder.pooling.how in (DECODER_FIRST, MASK_TOKEN) else encoder.pooling.how
     plain.pooling = replace(encoder.pooling, how=how, layers=Pooling().layers)
     return plain
 

@@ -1,8 +1,8 @@
 """Write an encoder's transformer as an ONNX file: token ids and a mask go in, the states that are pooled come out.
 
-The layers of a pooling are averaged inside, and decoder-first runs the decoder inside and repeats its state at every
-token. So every folder needs only an ordinary pooling, which all tools that read ONNX folders have. The weights can then
-be replaced by 8-bit ones.
+The layers of a pooling are averaged inside. Decoder-first runs the decoder inside and repeats its state at every token,
+as the state of a template's mask token is. So every folder needs only an ordinary pooling, which all tools that read
+ONNX folders have. The weights can then be replaced by 8-bit ones.
 """
 
 import logging
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentloom.encoder.formats.onnx_probe import trust_own
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.pooling import DECODER_FIRST
+from sentloom.encoder.pooling import DECODER_FIRST, MASK_TOKEN
 from sentloom.errors import MissingPart, ModelError, first_line
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class PooledStates(nn.Module):
         self.model.set_attn_implementation("eager")  # onnxruntime knows its pattern
         self.model.config.use_cache = False
         self.layers, self.decoder_first = encoder.pooling.layers, encoder.pooling.how == DECODER_FIRST
+        self.mask = encoder.tokens.mask if encoder.pooling.how == MASK_TOKEN else None
         self.decoder_start = 0 if not self.decoder_first else backbone.decoder_start
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -94,7 +95,7 @@ class PooledStates(nn.Module):
         model = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
         if self.layers == (-1,):
             last: Tensor = model(**inputs).last_hidden_state
-            return last
+            return last if self.mask is None else _at(last, input_ids == self.mask)
         states = model(**inputs, output_hidden_states=True).hidden_states
         return torch.stack([states[layer] for layer in self.layers]).mean(dim=0)
 
@@ -106,6 +107,13 @@ class PooledStates(nn.Module):
             input_ids=start, encoder_hidden_states=states, encoder_attention_mask=attention_mask, use_cache=False
         ).last_hidden_state
         return decoded
+
+
+def _at(states: Tensor, chosen: Tensor) -> Tensor:
+    """The mean of the chosen states of each text, (n, L, d) and (n, L) -> (n, L, d), repeated at every token."""
+    weights = chosen[:, :, None].to(states.dtype)
+    mean = (states * weights).sum(dim=1, keepdim=True) / weights.sum(dim=1, keepdim=True).clamp(min=1)
+    return mean.expand_as(states)
 
 
 def write_int8(path: Path) -> None:

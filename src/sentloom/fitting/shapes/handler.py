@@ -56,9 +56,7 @@ class Handler(ABC):
     shape: Shape
     place: int  # in the order of training: raw text first, and last what matters most
     labelled: bool = True  # whether people said what belongs together
-    mined: bool = (
-        False  # whether they are pairs that the structure of documents gave: they decide if nothing better does
-    )
+    by_structure: bool = False  # whether they are pairs that the structure of documents gave: they decide if need be
     searches: bool = False  # whether held-out rows look for texts
     has_queries: bool = False  # whether the first text is a query, which may have a prompt of its own
     lacks_negatives: bool = False  # so that they are mined, or a teacher ranks candidates
@@ -75,7 +73,7 @@ class Handler(ABC):
     @property
     def trust(self) -> int:
         """How far held-out rows are believed: raw text least, and what people wrote most."""
-        return 0 if not self.labelled else 1 if self.mined else 2
+        return 0 if not self.labelled else 1 if self.by_structure else 2
 
     @property
     def has_labels(self) -> bool:
@@ -87,6 +85,10 @@ class Handler(ABC):
     def joined(self, data: Dataset) -> Dataset:
         """The rows with what was read besides, before they are cleaned."""
         return data
+
+    def mined(self, data: Dataset) -> Dataset | None:
+        """Pairs that the structure of the rows gives besides; None if there are none."""
+        return None
 
     def usable(self, data: Dataset, inspection: Inspection) -> Dataset:
         """The rows after cleaning, in another shape if they are good for nothing in their own."""

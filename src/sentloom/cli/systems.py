@@ -1,0 +1,51 @@
+"""The commands about whole searches: gate."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentloom.cli.common import DeviceOption, PrecisionOption, resumable, show, unwrapped
+
+SIDE = "A model folder, a .fit folder, a hub name, bm25, MODEL+bm25, https://host/v1#MODEL, or a file of results"
+
+
+def gate(
+    old: Annotated[str, typer.Argument(metavar="OLD", help=f"What is in use. {SIDE}.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What would replace it, of the same kinds.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Pairs, labels, scored pairs or translations that both are tested on. Two .fit folders need none: "
+            "they are tested on the test rows of the new one.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, help="How many points worse the new one may be and still pass.")
+    ] = 1.0,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append a summary in Markdown to this file.")
+    ] = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+) -> None:
+    """Check in CI that a new search is not worse than the old one: on the same rows, paired, with intervals.
+
+    Rows that either has trained on are left out, and the use of the rows is counted. The exit code is 0 if the new one
+    is better or no worse, 1 if it is worse, 3 if the rows cannot tell, and 2 after an error.
+    """
+    from sentloom.encoder.device import running_on
+    from sentloom.report.gate import gate_markdown, gate_table
+    from sentloom.report.tables import write_text
+    from sentloom.systems.gate import gate as run
+
+    with resumable(), running_on(device, precision):
+        gated = run(old, new, data or [], show, margin=margin)
+    show(gate_table(gated), gated.reason)
+    if summary:
+        earlier = summary.read_text("utf-8") if summary.is_file() else ""
+        write_text(summary, earlier + gate_markdown(gated))
+    show(unwrapped(gated.line))
+    if gated.exit_code:
+        raise typer.Exit(gated.exit_code)

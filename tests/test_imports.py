@@ -26,6 +26,7 @@ ORDER = [
     *("data", "encoder", "search", "losses", "methods", "training", "writing"),
     *(
         "evaluation",
+        "classify",
         "engine",
         "fitting",
         "systems",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentloom import lab
     from sentloom.api.fitting import Fit, fit
+    from sentloom.api.predicting import Predictor
     from sentloom.api.scoring import evaluate, shrink
     from sentloom.data import Dataset, Shape
     from sentloom.data.corpus.opening import read
@@ -19,13 +20,27 @@ if TYPE_CHECKING:
     from sentloom.errors import SentloomError
 
 __version__ = metadata.version("sentloom")
-__all__ = ["Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "evaluate", "fit", "lab", "read", "shrink"]
+__all__ = [
+    "Dataset",
+    "Encoder",
+    "Fit",
+    "Predictor",
+    "Prompt",
+    "SentloomError",
+    "Shape",
+    "evaluate",
+    "fit",
+    "lab",
+    "read",
+    "shrink",
+]
 
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
 _MODULES = {
     "Dataset": "data",
     "Encoder": "encoder",
     "Fit": "api.fitting",
+    "Predictor": "api.predicting",
     "Prompt": "encoder",
     "SentloomError": "errors",
     "Shape": "data",

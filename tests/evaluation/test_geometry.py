@@ -198,3 +198,25 @@ def test_a_single_sentence_has_no_uniformity():
 def test_broken_vectors_are_refused():
     with pytest.raises(ModelError, match="NaN"):
         geometry(lambda texts: np.full((len(texts), 2), np.nan), PAIRS)
+
+
+def test_two_encoders_encode_a_side_each():
+    """The word is at right angles to its translation for one encoder, and at the same place for the two."""
+    target, source = {"ein": (1, 0), "zwei": (0, 1)}, {"ein": (0, 1), "zwei": (1, 0)}
+    pairs = ScoredPairs(["zwei", "ein"], ["ein", "zwei"], np.array([5.0, 0.0]))
+
+    def encode(places):
+        return lambda texts: np.array([places[text] for text in texts], np.float32)
+
+    assert geometry(encode(target), pairs).alignment == pytest.approx(2)
+    both = geometry(encode(target), pairs, encode_left=encode(source))
+    assert both.alignment == pytest.approx(0)
+    assert (both.positives, both.sentences) == (1, 4)
+    # four vectors: two pairs at the same place, four pairs at right angles
+    assert both.uniformity == pytest.approx(math.log((2 + 4 * math.exp(-4)) / 6))
+
+
+def test_encoders_of_two_widths_are_refused():
+    pairs = ScoredPairs(["a", "b"], ["c", "d"], np.array([5.0, 0.0]))
+    with pytest.raises(InputError, match="the widths 3 and 2"):
+        geometry(lambda texts: np.ones((len(texts), 2)), pairs, encode_left=lambda texts: np.ones((len(texts), 3)))

@@ -41,6 +41,8 @@ SUBSTITUTIONS = [
     (r"sentence-t5/", "t5"),
     (r"\b(old|new)\.fit", "model.fit"),
     (r"(?<=^serve )fast/", "model"),
+    (r"embedded bge-small( models/mine)?(?! --)", "tiny model"),
+    (r"embedded bge-small --reranker reranker", "tiny model"),
     (r"(?<=^gate )(OLD NEW|old\.jsonl new\.csv)", "tiny model"),
     # files
     (r"^shrink model/ -o", "shrink model/ tickets.txt -o"),  # else it reads the docstrings of all packages
@@ -70,7 +72,8 @@ ADDED = {  # unless they are given
 }
 NOT_RUN = {  # by a part of the command: why, and with which option it is at least parsed
     r"--suite (sts|transfer|sentglue|multilingual|STS-B|\"Tatoeba|retrieval:)": ("data: public sets", "--help"),
-    r"geometry .*--data": ("data: public sets", "--help"),
+    r"geometry .*--data|geometry .*--source": ("data: public sets", "--help"),
+    r"lab corpus": ("data: public corpora", "--help"),
     r"SENTLOOM_DATA=|train docstrings|compare self-guided-stsb": ("hours, and public sets", "--help"),
     r"reproduce (?!.*tiny)": ("hub: the models of the papers", "--help"),
     r"--mteb": ("hub: the data of mteb", "--help"),

@@ -364,6 +364,13 @@ def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():
     assert find_routes([replace(data, fitting=16_000)], RESOURCES)[0][0].stages[0].settings.chunk is None
 
 
+@pytest.mark.parametrize(("fitting", "checkpointed"), [(400, True), (500, False)])
+def test_activations_of_rows_that_do_not_fit_into_memory_are_computed_twice(fitting, checkpointed):
+    data = TrainingSet(Shape.PAIRS, 1000, ("faq.parquet",), "en", length=512, tokens=500.0, fitting=fitting)
+    settings = find_routes([data], RESOURCES)[0][0].stages[0].settings
+    assert (settings.chunk, settings.activation_checkpointing) == (1, checkpointed)
+
+
 def test_all_hard_negatives_of_a_row_are_used_up_to_four():
     for most, used in ((1, 1), (3, 3), (9, 4)):
         data = TrainingSet(Shape.TRIPLETS, 1000, ("triplets.parquet",), "en", negatives=most)

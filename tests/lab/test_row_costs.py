@@ -1,5 +1,6 @@
 """What a row costs: counted parameters and FLOPs against hand computation and published counts."""
 
+import re
 import shutil
 
 import pytest
@@ -19,6 +20,15 @@ def test_parameters_are_those_that_sentence_t5_prints_in_table_4():
         assert parameters(name, "encoder") == pytest.approx(encoder, rel=0.02)
         assert parameters(name) == pytest.approx(both, rel=0.06)  # 770M and 3B are of checkpoints with a head
     assert parameters("google-bert/bert-base-uncased") == 109_482_240
+
+
+def test_a_row_says_how_many_parameters_its_vectors_come_from():
+    recipe = read_recipe(find_recipe("sentence-t5/table-5"), variables={})
+    printed = {"ST5-Enc mean (3B), raw": 1.24e9, "ST5-EncDec first (3B), NLI": 3e9, "ST5-Enc mean (Large), NLI": 335e6}
+    for row, count in printed.items():
+        text = "\n".join(describe(row_cost(recipe.resolve(row), "t")))
+        millions = re.search(r"vectors come from ([\d,]+) million parameters", text)[1]
+        assert int(millions.replace(",", "")) * 1e6 == pytest.approx(count, rel=0.06), row
 
 
 def test_flops_of_a_bert_are_those_of_its_matrix_products():

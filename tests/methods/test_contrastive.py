@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from transformers import AutoModelForMaskedLM
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.methods.contrastive import Contrastive, ContrastiveOptions
+from sentloom.methods.mlm import MlmOptions, corrupted
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS, pairs_batch
 from tests.small_data import build_dataset
@@ -191,3 +193,31 @@ def test_the_guide_is_the_base_itself_unless_another_is_named(encoder):
     assert method.frozen == ("guide",)
     with pytest.raises(ValidationError, match="not guided"):
         ContrastiveOptions(guide="embedded")
+
+
+def test_masked_tokens_of_all_sentences_are_learned_beside_the_pairs(mlm_folder):
+    """The loss is that of the pairs plus the weight times transformers' own mean over the chosen tokens."""
+    encoder = Encoder.load(mlm_folder("bert"), pooling="first")
+    method, batch = build(encoder, mlm_weight=0.1, negatives=1), triplets_batch()
+    *vectors, masked = method.embed(batch)
+    plain_method = build(encoder.copy(), negatives=1)
+    pairs = plain_method.loss(plain_method.embed(batch), batch).item()
+    negatives = [row[0] for row in method.sampled(batch)]
+    texts = [text for row in zip(batch.first, batch.second, negatives, strict=True) for text in row]
+    ids = encoder.tokenize(texts)
+    draws = [batch.random(place) for place in range(8) for _ in range(3)]
+    shared = [draws[number - number % 3] for number in range(24)]  # the sentences of a row share its generator
+    inputs, places = corrupted(ids, shared, encoder.tokens.tokenizer, MlmOptions())
+    model = AutoModelForMaskedLM.from_pretrained(mlm_folder("bert")).double().eval()
+    losses = []
+    for read, sentence, at in zip(inputs, ids, places, strict=True):
+        logits = model(torch.tensor([read])).logits[0]
+        losses += [-logits[place].log_softmax(dim=0)[sentence[place]].item() for place in at]
+    assert masked[:, 1].sum().item() == len(losses) >= 16
+    expected = pairs + 0.1 * sum(losses) / len(losses)
+    assert method.loss((*vectors, masked), batch).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_masked_tokens_have_no_dimensions():
+    with pytest.raises(ValidationError, match="mlm_weight with dimensions"):
+        ContrastiveOptions(mlm_weight=0.1, dimensions=[8])

@@ -368,3 +368,15 @@ def test_it_brings_translations_together(lasting):
     before = (lasting.encode(OTHERS) @ lasting.encode(SENTENCES).T).argmax(axis=1)
     assert (before == np.arange(8)).sum() < 4
     assert (nearest == np.arange(8)).sum() >= 6  # all eight on most machines: 150 steps magnify the last bit
+
+
+def test_a_snapshot_of_a_dual_encoder_has_both(lasting, tmp_path):
+    dual = build(lasting.copy(), source_encoder="trained", queue=0)
+    move(dual.source.encoder)
+    dual.save(tmp_path / "step")
+    target, source = (Encoder.load(tmp_path / place).encode(SENTENCES) for place in ("step", "step/source"))
+    assert np.allclose(target, dual.encoder.encode(SENTENCES), atol=1e-6)
+    assert np.allclose(source, dual.source.encoder.encode(SENTENCES), atol=1e-6)
+    assert not np.allclose(source, target, atol=1e-3)
+    build(lasting.copy()).save(tmp_path / "frozen")
+    assert not (tmp_path / "frozen" / "source").exists()

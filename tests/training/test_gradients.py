@@ -9,10 +9,11 @@ from accelerate.state import AcceleratorState
 from sentloom.data.batches import Batches
 from sentloom.encoder import Encoder
 from sentloom.encoder.lora import add_lora
+from sentloom.encoder.pooling import Pooling
 from sentloom.errors import InputError
 from sentloom.methods import METHODS, TokenMethod
 from sentloom.training.gradients import add_gradients, own_share
-from tests.encoder.small_models import build_model_folder
+from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.training.small_runs import CASES, build, data_for, far, gradients, nudge, pairs, quick_first, whole_loss
 
 QUICK = ("simcse", "bootstrapped", "self-guided", "mlm", "contrastive", "cross-lingual")
@@ -34,6 +35,56 @@ def test_without_dropout_any_chunk_gives_the_gradient_of_the_whole(case, bert, a
         added = add_gradients(method, batch, accelerator, chunk)
         assert added == pytest.approx(loss.item(), rel=1e-5)
         assert far(gradients(method), expected) < 1e-5, chunk
+
+
+def test_chunks_of_a_causal_model_give_the_gradient_of_the_whole(accelerator, tmp_path):
+    method = nudge(build("contrastive", build_model_folder("qwen3", tmp_path / "qwen3")))
+    method.encoder.pooling = Pooling("last")
+    batch = batch_of("contrastive")
+    whole_loss(method, batch).backward()
+    expected = gradients(method)
+    method.zero_grad()
+    add_gradients(method, batch, accelerator, chunk=3)
+    assert far(gradients(method), expected) < 1e-5
+
+
+def kept_bytes(encoder, ids):
+    """What a forward pass keeps for the backward pass, which then runs."""
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = encoder(ids, raw=True).square().sum()
+    loss.backward()
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "qwen3", "gemma3_text"])
+def test_activation_checkpointing_gives_the_same_gradient_from_less_memory(name, tmp_path):
+    encoder = Encoder.load(build_model_folder(name, tmp_path / name), pooling="last", max_length=60).train()
+    encoder.backbone.dropout = 0.3
+    ids, runs = encoder.tokenize([*SENTENCES, " ".join(SENTENCES)]), []
+    for checkpointed in (False, True):
+        if checkpointed:
+            encoder.backbone.checkpoint_activations()
+        encoder.zero_grad()
+        torch.manual_seed(4)
+        kept = kept_bytes(encoder, ids)
+        weights = [parameter.grad.flatten() for parameter in encoder.parameters() if parameter.grad is not None]
+        runs.append((kept, torch.cat(weights)))
+    (plain, expected), (less, gradient) = runs
+    assert torch.equal(gradient, expected)
+    assert less < plain / 3
+
+
+def test_activation_checkpointing_is_refused_where_transformers_lacks_it(tmp_path, monkeypatch):
+    encoder = Encoder.load(build_model_folder("bert", tmp_path / "bert"))
+    monkeypatch.setattr(type(encoder.backbone.model), "supports_gradient_checkpointing", False)
+    with pytest.raises(InputError, match="activation_checkpointing: transformers' bert models do not support it"):
+        encoder.backbone.checkpoint_activations()
 
 
 @pytest.mark.parametrize("chunk", [None, 3])

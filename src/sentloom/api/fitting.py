@@ -4,15 +4,17 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, wraps
 from inspect import Parameter
 from pathlib import Path
 from textwrap import fill
 from typing import Any, ParamSpec
 
 from sentloom.api.common import building_in, scored_inputs, silent
+from sentloom.api.predicting import Predictor
 from sentloom.arguments import plain_type, typed
+from sentloom.classify.classifier import Prediction, load, save
 from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.layout import one_label_each
 from sentloom.data.limits import FITTING, STRICT
@@ -24,7 +26,7 @@ from sentloom.engine.rows import InputFile, input_file, inputs_in, labelled
 from sentloom.engine.runner import copy_encoder
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
-from sentloom.fitting.fit import run
+from sentloom.fitting.fit import Done, run
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS, FitInput
 from sentloom.fitting.measures import Measure
 from sentloom.fitting.options import OPTIONS, Option, Options, read_options
@@ -69,6 +71,15 @@ class Fit:
         """The encoder to use: the model that was written, or the base if none was better. It is loaded once."""
         with running_on(self.device, self.precision):
             return Encoder.load(self.model or self.result.base)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The encoder with its classifiers; only for data with labels."""
+        return Predictor(self.encoder, load(Path(self.model or self.result.base), self.encoder.dimension))
+
+    def predict(self, texts: Sequence[str], *, column: str | None = None) -> list[Prediction]:
+        """The label of each text, its probability, and whether to leave the text to people (`Predictor.predict`)."""
+        return self.predictor.predict(texts, column=column)
 
     def _repr_html_(self) -> str:
         return fit_html(self.result, self.model, self.report)
@@ -164,11 +175,12 @@ def fit_request(
         for file in files:
             file.write()
         started = STARTED.get() or time.monotonic()
-        result, winner = run(request, log, _routes_of_recipe(request, log), inputs)
+        done = run(request, log, _routes_of_recipe(request, log), inputs)
+        result = done.result
         if people:
             result = with_ticks(result, people, request.folder, request.output, force=request.force)
         result = with_true_advice(result, request.folder, _seconds_left(request, started))
-        return finish(request, result, winner)
+        return finish(request, replace(done, result=result))
 
 
 def _read(data: Inputs, options: Options, folder: Path, log: Log) -> list[InputFile]:
@@ -217,13 +229,15 @@ def _seconds_left(request: Request, started: float) -> float:
     return math.inf if seconds is None else max(LEAST_LEFT, started + seconds - time.monotonic())
 
 
-def finish(request: Request, result: FitResult, winner: Path) -> Fit:
-    """Write the report, and the model unless it was refused."""
+def finish(request: Request, done: Done) -> Fit:
+    """Write the report, and the model, unless it was refused, with its classifiers."""
+    result = done.result
     report = write_report(result, request.folder)
     if result.model:
-        source: Path | Encoder = Encoder.load(result.base) if result.system and result.system.of_base else winner
+        source: Path | Encoder = Encoder.load(result.base) if result.of_base else done.winner
         system = system_of(result.system) if result.system else VECTORS_ALONE
-        copy_encoder(source, request.output, lambda encoder: model_card(result, facts_of(encoder)), system)
+        more = partial(save, done.classifiers)
+        copy_encoder(source, request.output, lambda encoder: model_card(result, facts_of(encoder)), system, more)
     model = request.output if result.model else None
     scores = {measure.name: measure for measure in result.measures}
     return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import data, exporting, fitting, lab, models, scoring, serving, systems, ticking, vectors
+from sentloom.cli import data, exporting, fitting, jobs, lab, models, scoring, serving, systems, ticking, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import SentloomError, disk_error
@@ -44,8 +44,8 @@ def _root(
 # The commands of users, by what they are for; `fit` comes first.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Fit an encoder, and prove that it is better": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
-    "Compare whole searches": (systems.gate,),
-    "Use an encoder": (vectors.search, vectors.encode, serving.serve),
+    "Compare whole searches": (systems.choose, systems.gate),
+    "Use an encoder": (vectors.search, jobs.predict, vectors.encode, serving.serve),
     "Convert an encoder": (exporting.export, exporting.shrink),
 }
 for panel, verbs in PANELS.items():

@@ -109,6 +109,13 @@ class Backbone(nn.Module):
     def dropout(self, rate: float) -> None:
         set_dropout(self.model, rate)
 
+    def checkpoint_activations(self) -> None:
+        """In training, keep only what goes into each block, and compute the rest once more in the backward pass."""
+        if not self.model.supports_gradient_checkpointing:
+            problem = f"transformers' {self.model.config.model_type} models do not support it"
+            raise InputError("activation_checkpointing", problem, "", "leave it out, and use shorter texts or chunks")
+        self.model.gradient_checkpointing_enable({"use_reentrant": False})
+
     def check(self, pooling: Pooling) -> None:
         """Refuse a pooling that this model does not support."""
         name = f"pooling {str(pooling)!r}"

@@ -449,10 +449,11 @@ def copy_encoder(
     target: Path,
     card: Callable[[Encoder], str] | None = None,
     system: System = VECTORS_ALONE,
+    more: Callable[[Path], None] = lambda folder: None,
 ) -> None:
     """Put an encoder into the user's output folder: a stage's as it is, another one saved.
 
-    It gets golden vectors, the system that its search is and, if it has one, its model card.
+    It gets golden vectors, the system that its search is and, if it has one, its model card; `more` adds to that.
     """
     encoder = Encoder.load(source) if isinstance(source, Path) else source
 
@@ -461,6 +462,7 @@ def copy_encoder(
         write_system(system, folder)
         if card:
             (folder / "README.md").write_text(card(encoder), "utf-8")
+        more(folder)
 
     if isinstance(source, Path):
         copy_model(source, target, add)

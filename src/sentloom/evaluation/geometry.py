@@ -87,16 +87,27 @@ def geometry(
     encode: Encode,
     pairs: ScoredPairs,
     variant: UniformityVariant = UniformityVariant.REFERENCE,
+    encode_left: Encode | None = None,
 ) -> Geometry:
-    """Measure alignment on pairs with a score above 4, and the rest on distinct sentences."""
+    """Measure alignment on pairs with a score above 4, and the rest on distinct sentences.
+
+    With `encode_left`, another encoder of the same width encodes the left sides, as in a dual encoder.
+    """
     positive = np.flatnonzero(pairs.gold > POSITIVE)
     if not len(positive):
         problem = f"none of the {len(pairs.gold):,} pairs has a score above {POSITIVE:g}"
         expected = "positives, on a scale from 0 to 5"
         raise InputError("pairs", problem, expected, "scale the scores, or use another file")
-    of = encode_distinct(encode, chain(pairs.left, pairs.right))
-    left, right = (np.stack([of[side[row]] for row in positive.tolist()]) for side in (pairs.left, pairs.right))
-    vectors = np.stack(list(of.values()))
+    if encode_left is None:
+        of_left = of_right = encode_distinct(encode, chain(pairs.left, pairs.right))
+    else:
+        of_left, of_right = encode_distinct(encode_left, pairs.left), encode_distinct(encode, pairs.right)
+    left = np.stack([of_left[pairs.left[row]] for row in positive.tolist()])
+    right = np.stack([of_right[pairs.right[row]] for row in positive.tolist()])
+    if left.shape != right.shape:
+        problem = f"the two encoders have the widths {left.shape[1]} and {right.shape[1]}"
+        raise InputError("source", problem, "equal widths", "train with keep_head: true")
+    vectors = np.stack([*of_left.values(), *(of_right.values() if encode_left else ())])
     return Geometry(
         alignment(left, right, variant),
         uniformity(vectors, variant),

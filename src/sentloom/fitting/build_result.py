@@ -9,8 +9,10 @@ from pathlib import Path
 import torch
 
 from sentloom.engine.plan import to_yaml
+from sentloom.evaluation.task import Score
 from sentloom.fitting.advice import Advice, Refusal
 from sentloom.fitting.bases import Base, base_at, language_gap
+from sentloom.fitting.classifying import Classified
 from sentloom.fitting.figures import collapse_warnings, curves, geometries, histogram, neighbours, trail
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
@@ -22,6 +24,7 @@ from sentloom.fitting.race import BEST, TrainedRun
 from sentloom.fitting.request import Request
 from sentloom.fitting.result import (
     BaseSummary,
+    ClassifierSummary,
     FitResult,
     InputSummary,
     Merging,
@@ -45,12 +48,24 @@ class Raced:
     runs: Sequence[TrainedRun]
     best: TrainedRun
 
+    @property
+    def bases(self) -> list[Base]:
+        """The bases that raced."""
+        return [standing.base for standing in self.standings]
+
+    @property
+    def choosing(self) -> tuple[Sequence[Score], Sequence[Score]]:
+        """What the reference and the winner scored on what they were chosen on."""
+        before = next(standing.scores for standing in self.standings if standing.base is self.reference)
+        return before, self.best.scores
+
 
 @dataclass(frozen=True)
 class Findings:
     """What the tests of the winner came to; all but the proof and the system only informs."""
 
     proof: Proof
+    classified: Classified | None  # None: there are no labels
     system: SystemResult | None
     merging: Merging | None
     stability: Stability | None
@@ -60,13 +75,12 @@ class Findings:
 
 def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings) -> FitResult:
     """The whole result except the time that each part took."""
-    request, plan, memory, proof = job.request, job.plan, job.memory, findings.proof
-    runs, best, reference, bases = raced.runs, raced.best, raced.reference, [there.base for there in raced.standings]
-    own, after = base_at(bases, best.plan.base), best.encoder()
-    by_route = geometries(runs, bases, prepared.validation or prepared.test, memory)
-    written = proof.gate.passed or request.force
-    hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
-    return FitResult(
+    request, plan, proof, classified = job.request, job.plan, findings.proof, findings.classified
+    runs, best, reference = raced.runs, raced.best, raced.reference
+    own, forced = base_at(raced.bases, best.plan.base), request.force and not proof.gate.passed
+    written = proof.gate.passed or request.force or classified is not None
+    hashes = {"base": reference.encoder.fingerprint(), "model": best.encoder().fingerprint()}
+    result = FitResult(
         title=_title(request),
         verdict=proof.gate.verdict,
         reason=proof.gate.reason,
@@ -75,13 +89,14 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
         bases=tuple(base_summaries(raced.standings, reference, plan.latencies)),
         max_latency=request.max_latency,
         model=str(request.output) if written else None,
-        forced=written and not proof.gate.passed,
+        forced=forced,
+        classifiers=_classifiers(classified, request),
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         command=request.command,
         against=tuple(map(request.label, request.against)),
         sources=tuple(input_summaries(prepared)),
         routes=tuple(route_summaries(plan)),
-        runs=tuple(final_run(trained.run, outcome(proof.gate, written)) for trained in runs),
+        runs=tuple(final_run(trained.run, outcome(proof.gate, forced, classified)) for trained in runs),
         measures=proof.measures,
         total=proof.decided,
         by_language=findings.by_language,
@@ -100,15 +115,12 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
         threshold=proof.threshold,
         won=proof.won if request.examples else (),
         lost=proof.lost if request.examples else (),
-        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan, request.folder),
-        curves=curves(best, request.folder),
-        trails=tuple(trail(route, points) for route, points in by_route.items()),
-        histogram=histogram(reference.encoder, after, prepared.test, memory),
-        neighbours=neighbours(reference.encoder, after, prepared.test, memory) if request.examples else (),
+        advice=()
+        if proof.gate.passed or not prepared.proving
+        else advice_after(proof, best, prepared, plan, request.folder),
         warnings=(
             *language_gap(own, prepared.inputs),
             *proof.warnings,
-            *collapse_warnings(by_route[best.run.route], best),
             *language_warnings(findings.by_language),
             *plan.warnings,
         ),
@@ -121,6 +133,28 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
             "threads": str(torch.get_num_threads()),
         },
     )
+    return _with_figures(result, job, prepared, raced)
+
+
+def _with_figures(result: FitResult, job: Job, prepared: Prepared, raced: Raced) -> FitResult:
+    """The result with what its figures show, and a warning if the vectors have collapsed."""
+    base, best, test, memory = raced.reference.encoder, raced.best, prepared.test, job.memory
+    by_route = geometries(raced.runs, raced.bases, prepared.validation or test, memory)
+    return replace(
+        result,
+        curves=curves(best, job.request.folder),
+        trails=tuple(trail(route, points) for route, points in by_route.items()),
+        histogram=histogram(base, best.encoder(), test, memory),
+        neighbours=neighbours(base, best.encoder(), test, memory) if job.request.examples else (),
+        warnings=(*result.warnings, *collapse_warnings(by_route[best.run.route], best)),
+    )
+
+
+def _classifiers(classified: Classified | None, request: Request) -> tuple[ClassifierSummary, ...]:
+    """What is known about the classifiers, with texts of rows if these may be shown."""
+    if classified is None or request.examples:
+        return classified.summaries if classified else ()
+    return tuple(replace(summary, mistakes=(), suspects=()) for summary in classified.summaries)
 
 
 def _title(request: Request) -> str:
@@ -171,9 +205,13 @@ def route_summaries(plan: FitPlan) -> Iterator[RouteSummary]:
     yield from (RouteSummary(route.name, route.why, tried=False) for route in plan.skipped)
 
 
-def outcome(gate: Gate, written: bool) -> str:
+def outcome(gate: Gate, forced: bool, classified: Classified | None = None) -> str:
     """What became of the best run: it has won only if its model is better than the base."""
-    return "won" if gate.passed else f"{BEST}, {'forced' if written else 'not written'}"
+    if gate.passed:
+        return "won"
+    if forced:
+        return f"{BEST}, forced"
+    return f"{BEST}, {'written for its classifier' if classified and classified.fitted else 'not written'}"
 
 
 def final_run(run: Run, outcome: str) -> Run:

@@ -29,16 +29,18 @@ Each step is a file of this package, in this order:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from sentloom.classify.classifier import Classifier
 from sentloom.encoder.device import fast_precision
 from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
 from sentloom.fitting.build_result import Findings, Raced, build_result
+from sentloom.fitting.classifying import classify
 from sentloom.fitting.clock import RULE, Clock
 from sentloom.fitting.gate import power_line
 from sentloom.fitting.inputs import FitInput
@@ -72,10 +74,19 @@ from sentloom.fitting.verify import (
 from sentloom.progress import duration
 
 
+@dataclass(frozen=True)
+class Done:
+    """The result of a fit, the folder of the encoder that won, and the classifiers for the model to write."""
+
+    result: FitResult
+    winner: Path
+    classifiers: tuple[Classifier, ...] = ()
+
+
 def run(
     request: Request, log: Log, recipe: GivenRoutes | None = None, inputs: Sequence[FitInput] | None = None
-) -> tuple[FitResult, Path]:
-    """From inputs, which may have been read, to a result and the folder of the best model.
+) -> Done:
+    """From inputs, which may have been read, to a result and a model.
 
     `recipe` has the routes of a recipe.
 
@@ -115,7 +126,8 @@ def run(
     result = with_system(result, findings.system, request, prepared.mined)
     clock.lap("second seed and report" if findings.stability else "report")
     precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
-    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.model
+    result = replace(result, cost={**clock.laps, **result.cost, **precision})
+    return Done(result, best.model, findings.classified.classifiers if findings.classified else ())
 
 
 def make_plan(
@@ -154,20 +166,22 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     bases = len(raced.standings)
     how = "chosen from" if job.request.picks_base else "the best of"
     other = "its base" if bases == 1 else f"{base.name} ({how} {bases} bases)"
-    proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other), job)
-    written = proof.gate.passed or job.request.force
+    proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other, raced.choosing), job)
+    classified = classify(job, prepared, duel, proof)
+    job.clock.lap("classifier")
+    written = proof.gate.passed or job.request.force or (classified is not None and classified.fitted)
     system = prove_system(Kept(duel.after, duel.folds) if written else Kept(duel.base, of_base=True), prepared, job)
     merging = job.if_time(
         "the effect of merging", lambda: merging_effect(raced.runs, base.encoder, prepared.general, job.memory)
     )
     proof = replace(proof, measures=with_probes(duel, prepared.test, proof.measures, job))
     by_language = language_measures(duel, prepared) if proof.tested else ()
-    by_dimension = dimensions_in_time(job, duel, prepared.proving)
+    by_dimension = dimensions_in_time(job, duel, prepared.proving) if prepared.proving else ()
     job.clock.lap("verification")
     stability = None
     if prepared.blind and job.request.force:
         stability = measure_stability(job, first_run(raced.runs, best), prepared.test_texts[:PANEL_TEXTS])
-    return Findings(proof, system, merging, stability, by_language, by_dimension)
+    return Findings(proof, classified, system, merging, stability, by_language, by_dimension)
 
 
 def plan_lines(job: Job, prepared: Prepared) -> Iterator[str]:

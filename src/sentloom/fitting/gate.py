@@ -112,6 +112,12 @@ def judge(deciding: Measure, validation_gain: float, basis: Basis = USUAL, why_n
     return Gate(NO_DIFFERENCE, f"Not shown to be better than {basis.other} on {basis.rows}. {_scores(deciding)}.{same}")
 
 
+def untested(decided: Measure, folds: int) -> Gate:
+    """Without test rows nothing is proven: the rows that chose the winner make it look better than it is."""
+    why = f"No rows are held out, so no difference is proven. By cross-validation on {chosen_on(folds)}"
+    return Gate(NO_DIFFERENCE, f"{why}: {_scores(decided)}.")
+
+
 def _agreement(deciding: Measure, validation_gain: float) -> Gate:
     """Closer to the teacher, on all rows, or not: nothing else was tested."""
     if deciding.better and validation_gain > 0:
@@ -252,6 +258,12 @@ def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = 
     return Power(None if limit else gain, PROBABILITY, CORRELATION, clusters, level, effective, limit)
 
 
+def no_test_rows(folds: Sequence[Score]) -> Power:
+    """What is known without test rows, from the scores of the base on the folds."""
+    clusters, effective = count_clusters(folds), effective_clusters(folds)
+    return Power(None, PROBABILITY, CORRELATION, clusters, LEVEL, effective, Limit.NOT_HELD_OUT)
+
+
 def _limit(base: Sequence[Score], gain: float | None, effective: float) -> Limit | None:
     if not are_enough(effective):
         return Limit.CLUSTERS
@@ -271,6 +283,8 @@ def limit_line(limit: Limit, power: Power) -> str:
         case Limit.CONSTANT:
             scores = "the scores of the base do not vary on them"
             return f"the smallest gain that the test rows can show is unknown: {scores}"
+        case Limit.NOT_HELD_OUT:
+            return "nothing can be proven on test rows: there are none, because so few rows per label all train"
         case Limit.LABELS:
             return "without labels no gain can be shown, only that a model is worse"
         case _:

@@ -39,8 +39,6 @@ from sentloom.fitting.shapes.texts import TEXTS
 if TYPE_CHECKING:
     from sentloom.fitting.request import Log, Request  # which imports PyTorch
 
-LEAST_ROWS = 60  # distinct rows: 25 of them test, and the others are enough to learn a little from
-LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
 SHOWN_LABELS = 5
 # Columns that are read if they are there: they connect rows, or say the language of each.
 ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")
@@ -226,21 +224,22 @@ def refuse_too_little(fit_input: FitInput) -> None:
     """Refuse an input that nothing can be learned from or shown on."""
     hashed, noun, count = sentences(fit_input.data), form_of(fit_input.data.shape).noun, fit_input.inspection.rows
     rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
-    if rows < LEAST_ROWS:
+    least_rows, least_texts = handler(fit_input.data).least_rows, handler(fit_input.data).least_texts
+    if rows < least_rows:
         problem = f"{count:,} {noun}, {rows:,} of them different" if rows < count else f"{count:,} {noun}"
-        expected = f"at least {LEAST_ROWS} different ones: some are held out for the test, the rest train"
-        raise InputError(fit_input.name, problem, expected, _give_more(rows, count))
-    if texts < LEAST_TEXTS:
+        expected = f"at least {least_rows} different ones: some are held out for the test, the rest train"
+        raise InputError(fit_input.name, problem, expected, _give_more(rows, count, least_rows))
+    if texts < least_texts:
         problem = f"{rows:,} {noun} with {texts:,} different texts on one side"
-        expected = f"at least {LEAST_TEXTS}, so that some of them can be held out"
-        fix = f"add rows with at least {LEAST_TEXTS - texts:,} other texts on that side"
+        expected = f"at least {least_texts}, so that some of them can be held out"
+        fix = f"add rows with at least {least_texts - texts:,} other texts on that side"
         raise InputError(fit_input.name, problem, expected, fix)
     _refuse_uniform(fit_input)
 
 
-def _give_more(rows: int, count: int) -> str:
+def _give_more(rows: int, count: int, least: int) -> str:
     repeated = "repeated rows and rows whose two sides are the same text do not count; " if rows < count / 2 else ""
-    return f"{repeated}add at least {LEAST_ROWS - rows:,} more; a few thousand rows are a good start"
+    return f"{repeated}add at least {least - rows:,} more; a few thousand rows are a good start"
 
 
 def _refuse_uniform(fit_input: FitInput) -> None:

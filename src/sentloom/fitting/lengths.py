@@ -20,8 +20,8 @@ from sentloom.fitting.routes import Route, TrainsOn
 GROWTH = 3  # the runs of a round are this many times longer than those of the round before
 LEAST_STEPS = 10  # per stage, of a budget in steps: with fewer, nothing is learned that a score could show
 EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
-# Few rows are seen more often, until a run has `FEW_STEPS` steps.
-OTHER_EPOCHS, FEW_ROWS_EPOCHS, FEW_STEPS = 3, 10, 60
+# Few rows are seen more often, until a run has `FEW_STEPS` steps; those with labels even more, in other company.
+OTHER_EPOCHS, FEW_ROWS_EPOCHS, FEW_LABELLED_EPOCHS, FEW_STEPS = 3, 10, 40, 60
 # What a teacher finds near a text has no noise to learn by heart (docs/results-raw-text.md).
 TAUGHT_EPOCHS, TAUGHT_STEPS = 10, 300
 
@@ -38,7 +38,8 @@ def most_steps(stage: Train, shape: Shape, rows: int) -> int:
         return max(1, min(TAUGHT_STEPS, TAUGHT_EPOCHS * rows // batch))
     if shape in EPOCHS:
         return max(1, EPOCHS[shape] * rows // batch)
-    return max(1, OTHER_EPOCHS * rows // batch, min(FEW_STEPS, FEW_ROWS_EPOCHS * rows // batch))
+    few = FEW_LABELLED_EPOCHS if shape is Shape.CLASSIFICATION else FEW_ROWS_EPOCHS
+    return max(1, OTHER_EPOCHS * rows // batch, min(FEW_STEPS, few * rows // batch))
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ class Limit(StrEnum):
     CLUSTERS = "too few clusters"
     HIGHEST = "highest score"  # of the base, on every row
     CONSTANT = "constant scores"  # of the base, which say nothing about the spread of a gain
+    NOT_HELD_OUT = "no test rows"  # all rows train
     LABELS = "no labels"  # so that only a worse model can be shown
 
 

@@ -15,7 +15,7 @@ from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.base_choice import fast_enough, query_milliseconds, score_elsewhere
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
-from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.gate import expected_power, no_test_rows, refuse_no_room
 from sentloom.fitting.lengths import Extent, Round, fits_in_steps, rounds_of_steps, rounds_of_time
 from sentloom.fitting.making import Supply, supply_of
 from sentloom.fitting.measures import Power
@@ -23,6 +23,7 @@ from sentloom.fitting.plan import FitPlan, Job
 from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import Route, SkippedRoute
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.tasks import Candidates, affordable_candidates
 from sentloom.fitting.teachers import Teachers
 
@@ -80,7 +81,8 @@ def new_plan(
     latencies = _latencies(standings, job, prepared) if job.request.picks_base else {}
     reference = _chosen(standings, latencies, job, prepared) if latencies else strongest(standings)
     bases = [reference] if latencies else [standing.base for standing in standings]
-    power = _power(reference, job, prepared)
+    before = next(standing.scores for standing in standings if standing.base is reference)
+    power = _power(reference, job, prepared) if prepared.proving else no_test_rows(before)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
     plan = replace(plan, latencies=latencies)
     job.clock.lap("scoring the base")
@@ -119,9 +121,12 @@ def _chosen(standings: Sequence[Standing], latencies: Mapping[str, float], job: 
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:
-    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
+    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists.
+
+    With labels there is a classifier to be fitted, whatever the encoder can gain.
+    """
     power = expected_power(base.encoder, prepared.proving, job.memory, label_free=prepared.blind)
-    if not job.request.force:
+    if not (job.request.force or any(handler(rows).has_labels for rows in prepared.training_rows)):
         refuse_no_room(power, ", ".join(fit_input.name for fit_input in prepared.inputs))
     return power
 

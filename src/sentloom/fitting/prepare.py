@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
@@ -108,8 +109,13 @@ class Prepared:
 
     @property
     def labelled(self) -> bool:
-        """Whether any held-out rows have labels: then they decide, and raw text does not."""
-        return any(part.labelled for part in self.test)
+        """Whether any held-out rows, or those of folds, have labels: then they decide, and raw text does not."""
+        return any(part.labelled for part in self.test or chain(*(fold.parts for fold in self.folds)))
+
+    @property
+    def has_test(self) -> bool:
+        """Whether rows are held out for the verdict; with few rows per label none are."""
+        return any(len(split.test) for split in self.splits)
 
     @property
     def mined(self) -> bool:
@@ -155,7 +161,8 @@ class Prepared:
     @property
     def texts(self) -> list[str]:
         """What is encoded for every model: all candidates, or the held-out texts where nothing is searched."""
-        sides = (side for split in self.splits for side in (split.validation, split.test))
+        held_out = [(split.validation, split.test) if self.has_test else (split.train,) for split in self.splits]
+        sides = chain(*held_out)
         return self.candidates or list(dict.fromkeys(text for side in sides for _, _, text in side.sentences()))
 
     def searching(self, candidates: Candidates) -> "Prepared":
@@ -164,7 +171,7 @@ class Prepared:
         folds = tuple(fold.searching(self.inputs, self.more, most) for fold in self.folds)
         refuse_no_tasks(folds, ", ".join(fit_input.name for fit_input in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
-        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
+        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test) if self.has_test else ()
         again = replace(self, validation=validation, test=test, folds=folds, searched=candidates)
         return replace(again, agrees=False, watched=())
 
@@ -207,7 +214,7 @@ def prepare_inputs(
     recipe = recipe and recipe.reading(paths)
     write_search_corpus(inputs, corpus, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
-    if folds:
+    if folds and len(splits[0].test):
         few = f"Fewer than {fewest_clusters(request)} clusters are too few for validation rows"
         cluster_notes = (*cluster_notes, f"{few}, so runs are chosen by cross-validation, on {chosen_on(len(folds))}")
         log(cluster_notes[-1])
@@ -235,9 +242,22 @@ def make_folds(splits: Sequence[Split], form: Callable[[Dataset], Dataset], fold
 
 
 def fold_numbers(splits: Sequence[Split]) -> list[Integers]:
-    """The fold of each training row of each input: clusters are dealt out in the order of their draws."""
-    _, place = np.unique(np.concatenate([split.draws for split in splits]), return_inverse=True)
-    return np.split(place % FOLDS, np.cumsum([len(split.train) for split in splits])[:-1])
+    """The fold of each training row of each input: clusters are dealt out in the order of their draws, label by label.
+
+    So the clusters of a label are in as many folds as there are.
+    """
+    draws, first, place = np.unique(
+        np.concatenate([split.draws for split in splits]), return_index=True, return_inverse=True
+    )
+    labels = np.concatenate([_labels(split.train) for split in splits])[first]
+    turns = np.empty(len(draws), np.int64)
+    turns[np.lexsort((draws, labels))] = np.arange(len(draws)) % FOLDS
+    return np.split(turns[place], np.cumsum([len(split.train) for split in splits])[:-1])
+
+
+def _labels(rows: Dataset) -> npt.NDArray[np.str_]:
+    """The label of each row, or nothing if it has none."""
+    return np.array(rows["label"] if handler(rows).has_labels else [""] * len(rows), np.str_)
 
 
 def _fold(

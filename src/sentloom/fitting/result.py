@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from sentloom.classify.proving import Proof as ClassifierProof
+from sentloom.classify.proving import Unknown
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.fitting.advice import Advice
@@ -130,6 +132,52 @@ class Ticks:
     base: float  # percent of the different ones for which people prefer the base's result
     fitted: float
     agreement: Agreement | None = None  # None: one person
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A text that the classifier was sure about, and wrong."""
+
+    text: str
+    label: str
+    given: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A row whose label is probably wrong."""
+
+    place: str
+    text: str
+    label: str
+    likelier: str
+    probability: float  # of the likelier label
+
+
+@dataclass(frozen=True)
+class ClassifierSummary:
+    """The classifier of one label column: how it was chosen, and what it does on rows that it has not learnt from."""
+
+    name: str  # of the input
+    column: str
+    head: str  # in words
+    labels: tuple[str, ...]
+    several: bool  # for one text
+    fitted: bool  # whether it has the vectors of the fitted encoder, or those of the base
+    proven_on: str  # which rows, in words
+    rows: int  # that it has learnt from in the end
+    probability: float  # below which it abstains
+    cosine: float  # with the nearest row, below which it abstains
+    proof: ClassifierProof
+    unknown: Unknown | None  # None: there are too few labels to hold some of them out
+    # The difference of classifiers on the fitted encoder from those on the base, the mean of all label columns:
+    gain: float = 0.0
+    gain_low: float = 0.0
+    gain_high: float = 0.0
+    mistakes: tuple[Mistake, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    suspect_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -349,6 +397,7 @@ class FitResult:
     changes: tuple[str, ...] = ()  # what was shortened or dropped because the time ran out
     stability: Stability | None = None  # None: labels decided, or the model is not used
     label_free: bool = False  # whether no labels of rows or sets were there to decide
+    classifiers: tuple[ClassifierSummary, ...] = ()  # one for each label column
     ticks: Ticks | None = None  # what people ticked, where that was given (`--labels`)
     advice: tuple[Advice, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
@@ -361,6 +410,12 @@ class FitResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, float | str] = field(default_factory=dict)  # seconds, or words
+
+    @property
+    def of_base(self) -> bool:
+        """Whether the model that is written has the base as its encoder: with words, or with a classifier."""
+        by_system = self.system is not None and self.system.of_base
+        return by_system or any(not classifier.fitted for classifier in self.classifiers)
 
     @property
     def decided_without_labels(self) -> bool:

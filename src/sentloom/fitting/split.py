@@ -6,12 +6,14 @@ the rest for training. So added rows move others only if they connect them. No s
 case, spacing and punctuation: where the clusters had to be made smaller, rows that share one are dropped from the side
 that matters less, training first. A hard negative drops no row: if it is a text of a held-out row, it is left out of
 its training row alone. No cluster may be more than 5% of a held-out side, so some rows of a large one are left out
-there. With few clusters there is no validation side, and routes are chosen by cross-validation (`prepare`).
+there. With few clusters there is no validation side, and routes are chosen by cross-validation (`prepare`). With few
+rows per label nothing is held out at all: each of them teaches more than it could show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -20,6 +22,7 @@ import pyarrow.compute as pc
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.near_duplicates import mix
+from sentloom.data.shapes import Shape
 from sentloom.engine.evaluation_sets import sentences_of
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
@@ -55,6 +58,8 @@ CAP = 1_000  # rows on each held-out side, at most
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
 ENOUGH_LEFT = 0.65  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
+FEW_ROWS = 60  # with labels, of which none are held out
+FEW_SHOTS = 20  # rows of a label that occurs as often as half of the others: with as many or fewer, all of them train
 DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)  # the sides
 SHARED = "rows that share a text with held-out rows"
 LARGE_CLUSTERS = f"rows of clusters that would be more than {MOST_SHARE:.0%} of the test or validation rows"
@@ -91,9 +96,12 @@ def split_inputs(
             log(f"{fit_input.name}: {count:,} {why} are left out")
     hashed = [rows_of(source.name, data, source.groups) for source, data in zip(inputs, rows, strict=True)]
     clusters = find_clusters(hashed)
+    divide = partial(split_all, hashed, clusters, fewest_clusters(request))
+    if all(has_few_shots(data) for data in rows) and not (against or request.recipe):
+        divide = partial(undivided, hashed, clusters)
     splits = [
         replace(split, left_out={**({why: count} if count else {}), **split.left_out})
-        for split, count in zip(split_all(hashed, clusters, fewest_clusters(request)), leaked, strict=True)
+        for split, count in zip(divide(), leaked, strict=True)
     ]
     notes = (*clusters.notes, *chain(*(split.notes for split in splits)))
     for line in notes:
@@ -129,6 +137,30 @@ def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest:
     """Whether every labelled input has too few clusters for a validation side; raw text alone always has one."""
     counts = [len(np.unique(own)) for own, has_labels in zip(draws, labelled, strict=True) if has_labels]
     return bool(counts) and max(counts) < fewest
+
+
+def has_few_shots(data: Dataset) -> bool:
+    """Whether labels have so few rows that all of them are needed for training."""
+    if data.shape is not Shape.CLASSIFICATION:
+        return False
+    counts = pc.value_counts(data.column("label")).field("counts").to_numpy()
+    return len(data) < FEW_ROWS or float(np.median(counts)) <= FEW_SHOTS
+
+
+def undivided(inputs: Sequence[InputRows], clusters: Clusters) -> list[Split]:
+    """All rows train, and what is chosen is chosen by cross-validation."""
+    draws = cluster_draws([rows.sentences for rows in inputs], clusters.numbers)
+    note = (
+        "with so few rows per label all of them train and none are held out for a test: cross-validation shows what "
+        "it can"
+    )
+    splits = []
+    for rows, own, numbers in zip(inputs, draws, clusters.numbers, strict=True):
+        data = rows.data
+        plain = data.derive(data.table.drop_columns(list(rows.groups)), "without groups") if rows.groups else data
+        none = plain.select(np.zeros(len(plain), bool))
+        splits.append(Split(plain, none, none, none, numbers, own, (f"{rows.name}: {note}",)))
+    return splits
 
 
 def sides(datas: Sequence[Sentences], clusters: Sequence[Integers], *, with_validation: bool = True) -> list[Sides]:

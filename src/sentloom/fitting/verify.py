@@ -28,8 +28,10 @@ from sentloom.fitting.gate import (
     judge,
     mean_measure,
     measure,
+    no_test_rows,
     power_of,
     record_use,
+    untested,
     which_to_believe,
 )
 from sentloom.fitting.measures import Measure, Part, Power
@@ -37,7 +39,7 @@ from sentloom.fitting.panel import HALVES, PANEL, is_at_chance
 from sentloom.fitting.plan import Job
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Run, Threshold
-from sentloom.fitting.tasks import HeldOut, task_labels
+from sentloom.fitting.tasks import HeldOut, task_label, task_labels
 from sentloom.fitting.training_sets import first_texts, row_languages
 from sentloom.search.vectors import Vectors
 
@@ -97,10 +99,13 @@ class Trial:
     best: Run
     runs: int = 1
     other: str = "its base"
+    choosing: tuple[Sequence[Score], Sequence[Score]] = ((), ())  # of base and winner on what it was chosen on
 
 
 def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
     """Measure what decides (the sets that the user named, otherwise the test rows), and then what only informs."""
+    if not prepared.proving:
+        return _without_test_rows(duel, prepared, trial, job)
     deciding, folds, label_free = prepared.proving, len(prepared.folds), prepared.label_free
     basis = Basis(trial.other, folds, prepared.blind, prepared.agrees, prepared.mined)
     uses = record_use(deciding, duel.after.fingerprint(), duel.base.fingerprint())
@@ -133,6 +138,22 @@ def verify(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
         not_prose=chance,
         tested=tested,
     )
+
+
+def _without_test_rows(duel: Duel, prepared: Prepared, trial: Trial, job: Job) -> Proof:
+    """What the folds show, on which the winner was chosen: no verdict, but a difference and its interval."""
+    asked = {task.name: task for fold in prepared.folds for task in fold.tasks}
+    scored = zip(asked.values(), *trial.choosing, strict=True)
+    measures = [
+        measure(task, task_label(task), "deciding", {task.main: before}, {task.main: after})
+        for task, before, after in scored
+    ]
+    decided = mean_measure(measures, *trial.choosing)
+    general = job.if_time(GENERAL_ABILITY, lambda: duel.measured([prepared.general], "general")[0]) or []
+    power, gate = no_test_rows(trial.choosing[0]), untested(decided, len(prepared.folds))
+    warnings = tuple(filter(None, map(general_warning, general)))
+    uses = Uses(1, "")
+    return Proof((*measures, *general), decided, gate, warnings, uses, power, "", (), (), None, tested=False)
 
 
 def _general(duel: Duel, prepared: Prepared, job: Job) -> list[Measure]:

@@ -88,7 +88,7 @@ class RowCost:
     here: frozenset[str]  # checkpoints that need no download
     disk: float
     stages: tuple[StageCost, ...]
-    scored: float  # bytes of the model that is scored
+    scored: float  # bytes of the model that is scored: of a T5, the encoder alone if no decoder state is pooled
 
     @property
     def memory(self) -> float:
@@ -107,13 +107,16 @@ def row_cost(plan: Plan, table: str, row: str | None = None) -> RowCost:
     sizes = {name: WEIGHT * parameters(name) for name in names}
     stages = tuple(_stage_costs(plan))
     trained = sum(isinstance(stage, Train) for stage in plan.stages)
-    base = sizes.get(encoder_of(plan.base) or "", 0.0) if plan.base else 0.0
+    encoder = encoder_of(plan.base) if plan.base else None
+    base = sizes.get(encoder or "", 0.0)
     # Every training leaves its encoder and, while it runs, a checkpoint with the optimiser; the last is copied.
     kept = base * (trained + bool(trained)) * len(plan.seeds) + (3 * base if trained else 0)
     downloads = sum(size for name, size in sizes.items() if not is_model(name))
     command = f"sentloom lab reproduce {table} --row {shlex.quote(row or plan.name)}"
     here = frozenset(name for name in names if is_model(name))
-    return RowCost(plan.name, command, sizes, here, downloads + kept + _vectors(plan), stages, base)
+    kind = DECODER_FIRST if plan.pooling == DECODER_FIRST else "encoder"
+    scored = WEIGHT * parameters(encoder, kind) if encoder in sizes else 0.0
+    return RowCost(plan.name, command, sizes, here, downloads + kept + _vectors(plan), stages, scored)
 
 
 def _models(plan: Plan) -> Iterator[str]:
@@ -269,6 +272,8 @@ def describe(cost: RowCost) -> list[str]:
         origin = "here" if name in cost.here else "from the hub" if "/" in name else "not here"
         lines.append(f"  {name}: {size / GB:.2f} GB, {origin}")
     fits = next((f"fits a GPU with {size} GB" for size in GPU_SIZES if cost.memory < 0.9 * size * GB), NO_FIT)
+    if cost.scored:
+        lines.append(f"  vectors come from {cost.scored / WEIGHT / 1e6:,.0f} million parameters")
     lines.append(f"  about {cost.memory / GB:.1f} GB of GPU memory ({fits}), {cost.disk / GB:.1f} GB of disk")
     for stage in cost.stages:
         trained = f", {stage.steps:,} steps" if stage.steps else ""

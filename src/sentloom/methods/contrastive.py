@@ -20,6 +20,7 @@ from sentloom.encoder.heads import Projection
 from sentloom.losses import NoNegatives, Variant, contrastive
 from sentloom.methods.frozen_source import Guide, MarginKind, load_source
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
+from sentloom.methods.mlm import MaskedTokens, MlmOptions
 from sentloom.methods.negatives import KnownPairs, encode_candidates, missing, right_answers, sample_batch
 from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
@@ -36,6 +37,7 @@ class ContrastiveOptions(NegativesOptions, MatryoshkaOptions):
     hard_negative_weight: float = 0.0  # added to the logits of a row's own hard negatives (SimCSE's and GenSE's code)
     projection: int | None = Field(None, ge=1)  # Sentence-T5: a linear map to this width without bias, then unit length
     head: bool = False  # SimCSE: linear + tanh, d to d, kept
+    mlm_weight: float = Field(0.0, ge=0)  # SimCSE "w/ MLM": the weight of masked language modelling beside the loss
     asymmetric: bool = False  # v is a query, the others are documents: for models with such prompts
     guided: bool = False  # GISTEmbed: candidates that a frozen guide finds closer to v than v+ are not negatives
     guide: str | None = None  # a folder, a hub name or embedded; None: a frozen copy of the encoder to be trained
@@ -46,6 +48,8 @@ class ContrastiveOptions(NegativesOptions, MatryoshkaOptions):
     def _a_guide_that_guides(self) -> "ContrastiveOptions":
         if self.guide is not None and not self.guided:
             raise ValueError("a guide, but not guided: true")
+        if self.mlm_weight and self.dimensions:
+            raise ValueError("mlm_weight with dimensions: its loss has none")
         return self
 
 
@@ -66,6 +70,7 @@ class Contrastive(Method):
         super().__init__(encoder, options)
         self.known: KnownPairs | None = None  # of all rows, after `prepare`
         self.guide = Guide(load_source(options.guide, None, encoder)) if options.guided else None
+        self.masked_tokens = MaskedTokens(encoder, MlmOptions()) if options.mlm_weight else None
         if options.head and not _has_head(encoder, encoder.dimension, bias=True, activation="tanh"):
             encoder.heads.append(Projection(encoder.dimension, encoder.dimension, activation="tanh"))
         if options.projection and not _has_head(encoder, options.projection, bias=False, activation="identity"):
@@ -91,9 +96,25 @@ class Contrastive(Method):
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors v and v+, each (n, d), and with hard negatives v-, (n, m, d), in one pass."""
-        return encode_candidates(self.encoder, batch, self.sampled(batch), self.options.asymmetric)
+        sampled = self.sampled(batch)
+        embeddings = encode_candidates(self.encoder, batch, sampled, self.options.asymmetric)
+        if self.masked_tokens is None:
+            return embeddings
+        rows = list(zip(batch.first, batch.second, *zip(*sampled, strict=True), strict=True))
+        draws = [batch.random(int(place)) for place in batch.places]
+        return (*embeddings, self.masked_tokens(self.encoder, rows, draws))
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """Eq. 2; with `mlm_weight`, plus that many times the mean over all masked tokens of the batch."""
+        if self.masked_tokens is None:
+            return self.similarity_loss(embeddings, batch)
+        *embeddings_only, masked = embeddings
+        total, count = masked.sum(dim=0)
+        return self.similarity_loss(tuple(embeddings_only), batch) + self.options.mlm_weight * total / count.clamp(
+            min=1
+        )
+
+    def similarity_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """Eq. 2."""
         v, v_plus, *v_minus = embeddings
         options = self.options

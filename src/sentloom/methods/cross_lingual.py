@@ -39,6 +39,7 @@ from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 MIN_TEMPERATURE = 0.01  # of a learned tau, as in CLIP
+TRAINED_SOURCE = "source"  # its folder in that of the encoder
 
 
 class CrossLingualOptions(NegativesOptions, MatryoshkaOptions):
@@ -158,6 +159,12 @@ class CrossLingual(Method):
         if same is None:
             return 0
         return (int(same[:, :b].sum()) - b) // 2 + int(same[:, b:].sum())
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder; a trained source goes below it."""
+        super().save(folder)
+        if isinstance(self.source, TrainedSource):
+            self.source.encoder.save(folder / TRAINED_SOURCE, golden=False)
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Store a frozen source's vectors."""

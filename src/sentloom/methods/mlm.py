@@ -1,6 +1,6 @@
 """Continued training as a masked language model, the papers' baseline BERT-mlm (Devlin et al., 2019)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import model_validator
 from torch import Tensor, nn
-from transformers import AutoModelForMaskedLM
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions as Output
 
 from sentloom.data.batches import Batch
@@ -50,10 +50,7 @@ class Mlm(TokenMethod, Method):
 
     def __init__(self, encoder: Encoder, options: MlmOptions) -> None:
         super().__init__(encoder, options)
-        tokenizer, model = encoder.tokens.tokenizer, encoder.backbone.model
-        if tokenizer.mask_token_id is None or model.config.is_encoder_decoder:
-            problem = f"the base is a {model.config.model_type} model without a mask token"
-            raise InputError("mlm", problem, "a masked language model such as BERT", "choose another base or method")
+        refuse_no_mask_token(encoder)
         self.head, self.fresh_head = masked_language_head(encoder)
         if self.fresh_head:
             self.notes = ("the base has no masked-language head: a new one starts from random weights",)
@@ -64,34 +61,81 @@ class Mlm(TokenMethod, Method):
         return float(max(1, sum(map(len, places))))
 
     def summed_loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy at the chosen places; the head runs on these only."""
+        """Cross-entropy at the chosen places."""
         ids = self.encoder.tokenize(batch.first)
-        inputs, places = self.chosen(batch, ids)
-        labels = np.concatenate([np.array(sentence)[at] for sentence, at in zip(ids, places, strict=True)])
-        states = self.encoder.token_states(inputs, places)  # (chosen, d)
-        logits = self.head(inputs_embeds=states[None]).logits[0]  # (chosen, vocabulary)
-        return F.cross_entropy(logits.float(), torch.from_numpy(labels).to(logits.device), reduction="sum")
+        return chosen_losses(self.encoder, self.head, ids, *self.chosen(batch, ids)).sum()
 
     def chosen(self, batch: Batch, ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[np.ndarray]]:
         """The corrupted ids that the model reads, and the places to predict; drawn for each row by itself."""
-        tokenizer, options = self.encoder.tokens.tokenizer, self.options
-        specials = set(tokenizer.all_special_ids)
-        inputs, places = [], []
-        for place, sentence in zip(batch.places, ids, strict=True):
-            draw = batch.random(int(place))
-            words = np.flatnonzero([token not in specials for token in sentence])
-            count = min(len(words), max(1, round(options.share * len(words))))
-            at = np.sort(draw.choice(words, count, replace=False)) if count else words
-            how, other = draw.random(len(at)), draw.integers(len(tokenizer), size=len(at))
-            read = np.array(sentence)
-            read[at] = np.where(
-                how < options.masked,
-                tokenizer.mask_token_id,
-                np.where(how < options.masked + options.replaced, other, read[at]),
-            )
-            inputs.append(read.tolist())
-            places.append(at)
-        return inputs, places
+        draws = (batch.random(int(place)) for place in batch.places)
+        return corrupted(ids, draws, self.encoder.tokens.tokenizer, self.options)
+
+
+def corrupted(
+    ids: Sequence[Sequence[int]],
+    draws: Iterable[np.random.Generator],
+    tokenizer: PreTrainedTokenizerBase,
+    options: MlmOptions,
+) -> tuple[list[list[int]], list[np.ndarray]]:
+    """What the model reads in place of each sentence's ids, drawn by a generator each, and the places to predict."""
+    specials = set(tokenizer.all_special_ids)
+    inputs, places = [], []
+    for sentence, draw in zip(ids, draws, strict=True):
+        words = np.flatnonzero([token not in specials for token in sentence])
+        count = min(len(words), max(1, round(options.share * len(words))))
+        at = np.sort(draw.choice(words, count, replace=False)) if count else words
+        how, other = draw.random(len(at)), draw.integers(len(tokenizer), size=len(at))
+        read = np.array(sentence)
+        read[at] = np.where(
+            how < options.masked,
+            tokenizer.mask_token_id,
+            np.where(how < options.masked + options.replaced, other, read[at]),
+        )
+        inputs.append(read.tolist())
+        places.append(at)
+    return inputs, places
+
+
+class MaskedTokens(nn.Module):
+    """The same cross-entropy beside the loss of another method, over all sentences of a row (SimCSE's code)."""
+
+    def __init__(self, encoder: Encoder, options: MlmOptions) -> None:
+        super().__init__()
+        refuse_no_mask_token(encoder)
+        self.options = options
+        self.head, _ = masked_language_head(encoder)
+
+    def forward(self, encoder: Encoder, rows: Sequence[Sequence[str]], draws: Sequence[np.random.Generator]) -> Tensor:
+        """(n, 2): for each row the sum over its chosen tokens, and how many they are."""
+        owner = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+        ids = encoder.tokenize([text for row in rows for text in row])
+        inputs, places = corrupted(ids, (draws[int(row)] for row in owner), encoder.tokens.tokenizer, self.options)
+        losses = chosen_losses(encoder, self.head, ids, inputs, places)  # (chosen,)
+        rows_of = torch.from_numpy(np.repeat(owner, list(map(len, places)))).to(losses.device)
+        sums = losses.new_zeros(len(rows)).index_add(0, rows_of, losses)
+        return torch.stack([sums, torch.bincount(rows_of, minlength=len(rows)).to(sums)], dim=1)
+
+
+def chosen_losses(
+    encoder: Encoder,
+    head: nn.Module,
+    ids: Sequence[Sequence[int]],
+    inputs: Sequence[Sequence[int]],
+    places: Sequence[np.ndarray],
+) -> Tensor:
+    """The cross-entropy of each chosen token, (chosen,); the head runs on these only."""
+    labels = np.concatenate([np.array(sentence)[at] for sentence, at in zip(ids, places, strict=True)])
+    states = encoder.token_states(inputs, places)  # (chosen, d)
+    logits = head(inputs_embeds=states[None]).logits[0]  # (chosen, vocabulary)
+    return F.cross_entropy(logits.float(), torch.from_numpy(labels).to(logits.device), reduction="none")
+
+
+def refuse_no_mask_token(encoder: Encoder) -> None:
+    """Only a masked language model has what is needed."""
+    model = encoder.backbone.model
+    if encoder.tokens.tokenizer.mask_token_id is None or model.config.is_encoder_decoder:
+        problem = f"the base is a {model.config.model_type} model without a mask token"
+        raise InputError("mlm", problem, "a masked language model such as BERT", "choose another base or method")
 
 
 def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:

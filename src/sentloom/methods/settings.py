@@ -28,6 +28,8 @@ class Settings(BaseModel):
 
     batch: int = Field(64, ge=2)  # rows per step, over all processes
     chunk: int | None = Field(None, ge=1)  # rows per forward pass (gradient cache); None: the whole batch at once
+    # Of each block, keep only what goes into it, and compute the rest once more in the backward pass: for long texts.
+    activation_checkpointing: bool = False
     # With several datasets each batch comes from one of them, sampled in proportion to n^(1/T) for a temperature T, or
     # by the given weights.
     mix: Positive | tuple[Weight, ...] | None = None

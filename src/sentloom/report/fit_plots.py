@@ -15,7 +15,7 @@ import numpy as np
 from sentloom.evaluation.results import Cell
 from sentloom.fitting.measures import Measure
 from sentloom.fitting.result import Curve, FitResult, Histogram, Run, Shares, Trail
-from sentloom.report import formatting, plots
+from sentloom.report import classifiers, formatting, plots
 from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def figures(result: FitResult) -> dict[str, "Figure"]:
     by_name |= {f"training-{number}": loss_figure(curve) for number, curve in enumerate(curves, 1)}
     if trails := [trail for trail in result.trails if trail.points]:
         by_name["trajectory"] = trails_figure(trails, result.winner)
+    for number, summary in enumerate(result.classifiers, 1):
+        by_name |= classifiers.figures(summary, number)
     return by_name | (similarity_figures(result.histogram) if result.histogram else {})
 
 

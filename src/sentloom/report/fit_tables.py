@@ -11,6 +11,7 @@ from rich.text import Text
 from sentloom.fitting.measures import NO_DIFFERENCE, Measure
 from sentloom.fitting.result import FitResult
 from sentloom.report.advice import advice
+from sentloom.report.classifiers import facts
 from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability, unit, warnings
 from sentloom.report.tables import plain_table
 
@@ -45,6 +46,8 @@ def _parts(result: FitResult) -> Iterator[RenderableType]:
     yield _scores(result)
     if result.stability:
         yield Text(stability(result))
+    for summary in result.classifiers:
+        yield Text("\n".join([f"Classifier of {summary.column}:", *(f"  {line}" for line in facts(summary)), ""]))
     for warning in warnings(result):
         yield Text(f"WARNING: {warning}", style="bold yellow")
     yield Text.assemble((f"{headline(result)}. ", STYLES[result.verdict]), result.reason)

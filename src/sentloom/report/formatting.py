@@ -43,8 +43,17 @@ def headline(result: FitResult) -> str:
     words = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
     if result.verdict in ("better", "closer"):
         return words
-    done = "written anyway (--force)" if result.forced else "no model was written"
-    return f"{words}: {done}"
+    return f"{words}: {_written(result)}"
+
+
+def _written(result: FitResult) -> str:
+    """What was written although the encoder is not shown to be better."""
+    if result.forced:
+        return "written anyway (--force)"
+    if not result.classifiers:
+        return "no model was written"
+    fitted = result.classifiers[0].fitted
+    return "written for its classifier, which is better" if fitted else "the base was written, with a classifier"
 
 
 def unit(measure: Measure) -> str:
@@ -54,7 +63,7 @@ def unit(measure: Measure) -> str:
 
 def caution(result: FitResult) -> str:
     """What whoever uses a model that is not shown to be better must know; empty for one that is."""
-    if not result.model or result.verdict == "better":
+    if not result.model or not (result.forced or result.verdict == "closer"):
         return ""
     if result.verdict == "closer":
         tick = shlex.join(["sentloom", "tick", f"{Path(result.model).absolute()}.fit"])
@@ -75,6 +84,7 @@ def next_steps(result: FitResult) -> dict[str, str]:
         return {}
     model = str(Path(result.model).absolute())
     commands = {
+        **({"Label a file with it": ["predict", model, "new.csv", "-o", "labelled.csv"]} if result.classifiers else {}),
         "Search your texts with it": ["search", model],
         "Serve it, with a page to search on": ["serve", model, "--corpus", f"{model}.fit/corpus.parquet"],
         "Write it for ONNX Runtime": ["export", model, "--to", "onnx", "-o", f"{model}-onnx"],

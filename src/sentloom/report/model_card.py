@@ -34,6 +34,9 @@ documents = model.encode_document(["An answer.", "Another one."])
 print(model.similarity(queries, documents))"""
 NATIVE_SHORT = """model = SentenceTransformer({place!r}, truncate_dim={dimension})"""
 OUR_SHORT = """vectors = model.encode(["A first sentence."], dimension={dimension})"""
+PREDICT_USE = """from sentloom import Predictor
+
+print(Predictor.load({place!r}).predict(["A text without a label."]))"""
 OUR_USE = """from sentloom import Encoder  # sentence-transformers has no module for this model
 
 model = Encoder.load({place!r})
@@ -85,6 +88,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
         base=base,
         use=(native if facts.native else OUR_USE).format(place=place),
         short_use=short,
+        predict_use=PREDICT_USE.format(place=place),
         languages=list(dict.fromkeys(formatting.language(source) for source in result.sources if _codes_of(source))),
     )
     return printable(text)

@@ -17,7 +17,7 @@ from sentloom.files import new_folder
 from sentloom.fitting.measures import Measure, metric_name
 from sentloom.fitting.result import FitResult, Run
 from sentloom.markdown import fenced, plain
-from sentloom.report import fit_plots, formatting, plots
+from sentloom.report import classifiers, fit_plots, formatting, plots
 from sentloom.report.advice import advice
 from sentloom.report.plots import inline_svg
 from sentloom.report.tables import write_text
@@ -47,6 +47,8 @@ FILTERS = {
     "level": formatting.level,
     "metric": metric_name,
     "unit": formatting.unit,
+    "facts": classifiers.facts,
+    "confused": classifiers.confused,
     "kind": {"better": "better", "closer": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
 

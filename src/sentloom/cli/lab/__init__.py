@@ -10,7 +10,7 @@ from sentloom.cli.lab import data, models, recipes
 app = typer.Typer(cls=Group, no_args_is_help=True)
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Papers and recipes": (recipes.train, recipes.compare, recipes.reproduce, recipes.recipes),
-    "Making data": (data.mine, data.synthesize, data.views, data.translate),
+    "Making data": (data.mine, data.synthesize, data.views, data.translate, data.corpus),
     "Models": (models.init_model, models.vocabulary, models.geometry),
 }
 for panel, verbs in PANELS.items():

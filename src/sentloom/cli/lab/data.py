@@ -1,4 +1,4 @@
-"""The lab's commands that make data: mine, synthesize, views, translate."""
+"""The lab's commands that make data: mine, synthesize, views, translate, corpus."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -299,3 +299,40 @@ def translate(
     show(*(f"{source}  ->  {target}" for source, target in zip(first["source"], first["target"], strict=True)))
     show(*(f"{count:,} {what}" for what, count in pairs.skipped.items()))
     show(f"written: {output} ({len(pairs):,} pairs)")
+
+
+def corpus(
+    step: Annotated[
+        Literal["sentences", "translations", "broken-translations"],
+        typer.Argument(
+            metavar="STEP",
+            help="One of sentences (of web pages, such as C4's), translations (English-Chinese pairs, cleaned) and "
+            "broken-translations (250 pairs and 750 broken ones, to plot alignment and uniformity).",
+        ),
+    ],
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file: .txt, .csv, .tsv, .jsonl or .parquet.")],
+    columns: ColumnsOption = None,
+) -> None:
+    """Make the papers' data from public corpora: what lies between a download and a recipe."""
+    from sentloom.data.shapes import COLUMNS, Shape
+    from sentloom.data.writers import check_ending, write
+    from sentloom.lab import corpora
+    from sentloom.report import data_tables
+
+    takes, gives = {
+        "sentences": (Shape.TEXTS, Shape.TEXTS),
+        "translations": (Shape.PARALLEL, Shape.PARALLEL),
+        "broken-translations": (Shape.PARALLEL, Shape.SCORED_PAIRS),
+    }[step]
+    check_ending(output, gives, COLUMNS[gives])
+    rows = read(data, takes, columns)
+    if step == "sentences":
+        made = corpora.sentences(rows)
+    elif step == "translations":
+        made, unusable, report = corpora.translations(rows)
+        show(f"{unusable:,} rows with a tag or too long a word", data_tables.cleaning(report))
+    else:
+        made = corpora.broken_translations(rows)
+    write(made, output)
+    show(f"written: {output} ({len(made):,} rows)")

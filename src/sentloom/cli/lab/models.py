@@ -1,6 +1,6 @@
 """The lab's commands about models: init-model, vocabulary, geometry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -100,6 +100,14 @@ def geometry(
         str | None,
         typer.Option(help="Measure on this file instead: pairs scored from 0 to 5, or positive pairs or translations."),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="MODEL",
+            help="Another model encodes the first sides of the pairs, as in a dual encoder. Once, or for each MODEL.",
+        ),
+    ] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer with every pooling.")] = False,
     tsne: Annotated[
         bool, typer.Option("--tsne", help="Also plot similar and dissimilar pairs in two dimensions.")
@@ -134,8 +142,19 @@ def geometry(
     reading = space.UniformityVariant(variant)
     with alone_in(output), running_on(device, precision):
         plots = Plots(sweep, tsne, trajectory)
-        _write_geometry(models, output, lambda model: load(model, pooling), scored, reading, plots)
+        _write_geometry(
+            _with_sources(models, source or ()), output, lambda model: load(model, pooling), scored, reading, plots
+        )
     show(f"written: {output}")
+
+
+def _with_sources(models: Sequence[str], sources: Sequence[str]) -> dict[str, str | None]:
+    """Each model with the one that encodes the first sides for it."""
+    if len(sources) not in (0, 1, len(models)):
+        expected = f"one for all, or one for each of the {len(models)} models"
+        raise InputError("--source", f"{len(sources)} are given", expected, "leave some out, or add some")
+    each = sources if len(sources) == len(models) else [sources[0] if sources else None] * len(models)
+    return dict(zip(models, each, strict=True))
 
 
 class Plots(NamedTuple):
@@ -147,14 +166,14 @@ class Plots(NamedTuple):
 
 
 def _write_geometry(
-    models: Sequence[str],
+    models: Mapping[str, str | None],
     output: Path,
     opened: Callable[[str], "Encoder"],
     scored: "ScoredPairs",
     reading: "UniformityVariant",
     drawn: Plots,
 ) -> None:
-    """Measure every model, write the numbers and the plots, and show the tables."""
+    """Measure every model, with its source if it has one, write the numbers and the plots, and show the tables."""
     from functools import partial
 
     from sentloom.evaluation import geometry as space
@@ -164,9 +183,11 @@ def _write_geometry(
     from sentloom.report import plots
 
     measurements, layers = {}, {}
-    for number, model in enumerate(models, start=1):
+    for number, (model, source) in enumerate(models.items(), start=1):
         encoder = opened(model)
-        measurements[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
+        encode_source = partial(opened(source).encode, show_progress=True) if source else None
+        encode = partial(encoder.encode, show_progress=True)
+        measurements[model] = space.geometry(encode, scored, reading, encode_source)
         if drawn.sweep:
             layers[model] = run_sweep(encoder, scored)
             plots.write(geometry_figures.heat_map(model, layers[model]), output / f"layers-{number}.png")
@@ -178,7 +199,8 @@ def _write_geometry(
     if drawn.trajectory:
         labels = [Path(model).name for model in points]
         plots.write(
-            geometry_figures.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"
+            geometry_figures.trajectory(list(points)[-1], list(points.values()), labels, reading),
+            output / "trajectory.png",
         )
     geometry_figures.write_numbers(output / "geometry.json", measurements, layers)
     show(geometry_figures.geometry(measurements))

@@ -37,7 +37,7 @@ TEACHER = "teacher"  # the option that names a cross-encoder
 LATER: Any = None  # options and settings are filled in once they have been checked
 ENGINE = 1  # raised when the numbers of the training loop change
 ONCE = "runs once for all seeds"
-IDLE = {"log_every", "checkpoint_seconds", "snapshots"}  # settings that change no number
+IDLE = {"log_every", "checkpoint_seconds", "snapshots", "activation_checkpointing"}  # settings that change no number
 
 
 def _stage_name(name: str) -> str:

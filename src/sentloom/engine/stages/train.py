@@ -262,6 +262,8 @@ class Train(EncoderKeys, DataStage):
                 f"dropout: {self.method} takes two views of a sentence from it, which would be identical",
                 "set dropout: 0.1 in the stage",
             )
+        if settings.activation_checkpointing:
+            encoder.backbone.checkpoint_activations()
         if settings.freeze_layers is not None:
             encoder.backbone.freeze(settings.freeze_layers)
         torch.manual_seed(seed)

@@ -81,4 +81,10 @@ def labelled_rows(split: "Split", most: int) -> Dataset:
     return split.train.select(keep)
 
 
-CLASSIFICATION = LabelledTexts(Shape.CLASSIFICATION, place=2, value_column="label")
+CLASSIFICATION = LabelledTexts(
+    Shape.CLASSIFICATION,
+    place=2,
+    value_column="label",
+    least_rows=8,
+    least_texts=8,  # four of each of two labels
+)

@@ -64,6 +64,8 @@ class Handler(ABC):
     task_kind: TaskKind | None = None  # of held-out rows; None: what `evaluate` asks about the shape
     value_column: str = ""  # whose values must differ among held-out rows
     besides: tuple[str, ...] = ()  # columns that are read if they are there
+    least_rows: int = 60  # distinct ones: 25 of them test, and the others are enough to learn a little from
+    least_texts: int = 40  # distinct ones in the column that rows are split by
 
     @property
     def form(self) -> Form:

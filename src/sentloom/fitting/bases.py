@@ -17,7 +17,9 @@ from sentloom.data.hygiene.inspection import count_tokens
 from sentloom.data.hygiene.languages import NAMES, language_name, recognised
 from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
-from sentloom.encoder.catalogue.listed import EN_PT
+from sentloom.encoder.catalogue.listed import EN_PT, QWEN
+from sentloom.encoder.catalogue.measured import bases_here, best_for, gain
+from sentloom.encoder.catalogue.places import is_here
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.locate import CARD, catalogue_entry, refuse_absent
@@ -34,9 +36,10 @@ from sentloom.fitting.evaluation_sets import general_rows
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.options import DIMENSIONS_FIX
 from sentloom.fitting.pooled import pooled_bases
-from sentloom.fitting.request import Budget, Log, Request, absolute
+from sentloom.fitting.request import AUTO, Budget, Log, Request, absolute
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.writing.llama import is_llama, refuse_no_llama
 from sentloom.writing.models import SMOLLM2
 
 # From this number of parameters on, adapters are trained instead: weights, gradients and the two moments of AdamW take
@@ -49,12 +52,10 @@ CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards ha
 CODES |= {"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"}
 CODES |= {"nld": "nl", "dut": "nl", "pol": "pl", "rus": "ru", "zho": "zh", "chi": "zh", "jpn": "ja", "nb": "no"}
 LEAST_SHARE = 0.2  # of the texts: rarer languages are often mistakes
-ADVICE = (
-    "choose a base that was made for it, such as a multilingual one ({base}), or add translations into it as a file"
-)
+MOST_NAMED = 8  # languages of a base
 
 NO_WRITER = "none"  # as a value of --writer
-LEAST_SECONDS = 300  # of a budget that has time for a writer that the user did not name
+LEAST_SECONDS = 1_800  # of a budget that has time for 100 texts of a writer that the user did not name
 
 TEST_SHARE = 0.1  # of a time budget, for testing a teacher
 FEWEST_QUERIES = 40  # that a teacher is tested on
@@ -91,9 +92,13 @@ class Base:
 
 def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
-    short = [Path(name).name for name in request.base]
-    labels = short if len(set(short)) == len(short) else request.base
-    named = zip(pooled_bases(request), labels, strict=True)
+    names = bases_here() if request.picks_base else request.base
+    if not names:
+        problem = "no encoder of the catalogue is on this machine"
+        raise MissingPart(option("base", AUTO), problem, "", "pip install 'sentloom[embedded]'")
+    short = [Path(name).name for name in names]
+    labels = short if len(set(short)) == len(short) else names
+    named = zip(names if request.picks_base else pooled_bases(request), labels, strict=True)
     bases = tuple(Base(name, absolute(name), label, shared_encoder(name), large) for name, label in named)
     for base in bases:
         if isinstance(base.encoder.backbone, ReadOnlyBackbone):
@@ -125,17 +130,23 @@ def base_at(bases: Sequence[Base], path: str | None) -> Base:
     return next((base for base in bases if base.path == path), bases[0])
 
 
-def with_languages(bases: Sequence[Base], inputs: Sequence[FitInput], log: Log) -> tuple[Base, ...]:
-    """The bases with the languages that they were made for, which are logged."""
+def with_languages(
+    bases: Sequence[Base], inputs: Sequence[FitInput], log: Log, *, warn: bool = True
+) -> tuple[Base, ...]:
+    """The bases with the languages that they were made for, which are logged; with `warn`, also what is missing."""
     known = []
     for base in bases:
         codes = base_languages(base)
-        words = ", ".join(map(language_name, codes)) if codes else _unknown(base, inputs)
+        words = _in_words(codes) if codes else _unknown(base, inputs)
         known.append(replace(base, languages=codes, made_for=words))
         log(f"Languages that the base {base.name} was made for: {words}")
-        for warning in language_gap(known[-1], inputs):
+        for warning in language_gap(known[-1], inputs) if warn else ():
             log(f"WARNING: {warning}")
     return tuple(known)
+
+
+def _in_words(codes: Sequence[str]) -> str:
+    return ", ".join(map(language_name, codes)) if len(codes) <= MOST_NAMED else f"{len(codes)} languages"
 
 
 def base_languages(base: Base) -> tuple[str, ...]:
@@ -200,8 +211,19 @@ def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
         yield (
             f"The training texts are in {name}, and the base {base.name} was made for {base.made_for}. The fitted "
             f"model is compared with this base only: it can be better and still be poor at {name}. To get a good one, "
-            f"{ADVICE.format(base=option('base', 'MODEL'))}."
+            f"{_better_base(base, code)}, or add translations into it as a file."
         )
+
+
+def _better_base(base: Base, code: str) -> str:
+    """The advice to choose a base for a language, with what it is measured to gain."""
+    entry = best_for(code)
+    if entry is None:
+        return f"choose a base that was made for it ({option('base', 'MODEL')})"
+    points = gain(entry.name, base.name, code)
+    gains = f" scores {points:.1f} points more on {language_name(code)} pairs before any training" if points else ""
+    get = "" if is_here(entry) else f" (`{entry.get}`)"
+    return f"choose a base that was made for it: {option('base', entry.name)}{gains}{get}"
 
 
 def _languages(fit_input: FitInput) -> list[str]:
@@ -268,23 +290,25 @@ def find_resources(
 
 
 def find_writer(request: Request) -> WriterResource:
-    """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
+    """The writer that the user named, otherwise the one of the catalogue, if it is here and there is time for it."""
     if request.writer == NO_WRITER:
         return WriterResource(NO_WRITER, "--writer none says that nothing is written", named=False)
     if endpoint := request.endpoint:
         limits = {"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens}
         return WriterResource(endpoint.url, options=limits)
-    if request.writer_path and request.writer_path != SMOLLM2:
-        return WriterResource(request.writer_path)
-    named, seconds = request.writer_path is not None, request.parsed_budget.seconds
+    name, named = request.writer_path or QWEN.name, request.writer_path is not None
+    seconds = request.parsed_budget.seconds
     if not named and (seconds is None or seconds < LEAST_SECONDS):
         only = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, the writer only runs if you name one"
-        return WriterResource(SMOLLM2, f"{only} with --writer", named=False)
+        return WriterResource(name, f"{only} with --writer", named=False)
     try:
-        refuse_absent(SMOLLM2)
+        if is_llama(name):
+            refuse_no_llama()
+        elif name == SMOLLM2:
+            refuse_absent(name)
     except (MissingPart, ModelError) as error:
-        return WriterResource(SMOLLM2, f"{error.problem}; {error.fix}", named)
-    return WriterResource(SMOLLM2, None, named)
+        return WriterResource(name, f"{error.problem}; {error.fix}", named)
+    return WriterResource(name, None, named)
 
 
 def find_teacher(

@@ -115,8 +115,9 @@ class Options:
     base: Annotated[
         tuple[str, ...],
         Option(
-            "The encoder to start from: a model folder or a hub name. Several race, and the winner has to beat the "
-            "best of them.",
+            "The encoder to start from: a name that `sentloom models` lists, a model folder or a hub name. Several "
+            "race, and the winner has to beat the best of them. With auto, all of `sentloom models` that are here are "
+            "scored first, and the best is fitted.",
             "MODEL",
             Bases,
             as_models,
@@ -124,6 +125,10 @@ class Options:
             plan="content",
         ),
     ] = ("embedded",)
+    max_latency: Annotated[
+        int | None,
+        Option("With --base auto: the milliseconds that a query may take here.", "MS", least=1, by_recipe=True),
+    ] = None
     pooling: Annotated[
         str | None,
         Option(
@@ -197,9 +202,9 @@ class Options:
     writer: Annotated[
         str | None,
         Option(
-            "What writes queries and sentences to learn from: smollm2, a folder, a hub name, none, or https://..., an "
-            "OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default smollm2, "
-            "if it is installed and the budget is 5 minutes or more.",
+            "What writes queries and sentences to learn from: qwen-1.5b, a folder, a hub name, none, or https://..., "
+            "an OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default "
+            "qwen-1.5b, if it is on this machine and the budget is 30 minutes or more.",
             "MODEL",
             str | Path,
             as_name,

@@ -64,7 +64,8 @@ def test_results_are_in_the_form_of_tei(service, logits):
     ("body", "status", "said"),
     [
         ({"query": "", "documents": ["a"]}, 422, "query"),
-        ({"query": "\ud800", "documents": ["a"]}, 422, "surrogate"),
+        ({"query": "\ud800", "documents": ["a"]}, 422, "query"),
+        ({"query": "a", "documents": ["\ud800"]}, 422, "surrogate"),
         ({"query": "a", "documents": []}, 422, "empty"),
         ({"query": "a", "documents": [{"title": "b"}]}, 422, "not a string"),
         ({"query": "a", "documents": ["b"], "top_n": 0}, 422, "top_n"),

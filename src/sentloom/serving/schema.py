@@ -9,7 +9,6 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -64,14 +63,7 @@ def _as_documents(value: Any, field: ValidationInfo) -> Any:
     return _as_texts(value, field)
 
 
-def _as_query(value: str) -> str:
-    """A text that UTF-8 can have."""
-    if SURROGATE.search(value):
-        raise ValueError("The query has half of a surrogate pair, which is no character. Remove it.")
-    return value
-
-
-Query = Annotated[str, Field(min_length=1), AfterValidator(_as_query)]
+Query = Annotated[str, Field(min_length=1)]
 Documents = Annotated[list[str], BeforeValidator(_as_documents), WithJsonSchema(STRING_OR_LIST)]
 
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.gate_pairs [--pairs 20] [--margin 1]
 
-A system is a file of scores per query, made so that its expected score is known: a fifth of the queries of a pair change
-by chance, in steps as nDCG has them, and the rest are equal in both, so that the two correlate at about 0.8. Equal pairs
-have the same expected score; different ones are 3 points apart, half of them better and half worse. Uses are not counted
-across pairs, since every pair stands for another data set.
+A system is a file of scores per query, made so that its expected score is known: a fifth of the queries of a pair
+change by chance, in steps as nDCG has them, and the rest are equal in both, so that the two correlate at about 0.8.
+Equal pairs have the same expected score; different ones are 3 points apart, half of them better and half worse. Uses
+are not counted across pairs, since every pair stands for another data set.
 """
 
 import argparse

@@ -36,7 +36,7 @@ from sentloom.search.words import WordIndex, stemming_of
 
 SETS = ("TrecQA", "WikiQA", "SelQA", "QNLI.dev", "MedQuAD", "OpenTriviaQA")
 LONGEST = 300  # characters of an answer: the sets are compared on one busy machine
-DEPTH, CHOSEN_ON, RERANKED = 10, 30, 80  # results that the re-ranker reads; queries that choose its weight, and test it
+DEPTH, CHOSEN_ON, RERANKED = 10, 20, 40  # results that the re-ranker reads; queries that choose its weight, and test it
 RANK_FUSION = 60  # the usual constant of reciprocal ranks
 TIMED = 40  # queries
 

@@ -50,7 +50,12 @@ def test_the_product_is_shown_first_in_groups_and_the_rest_is_the_labs():
         panels.setdefault(command.rich_help_panel, []).append(name)
     first, *others = panels.values()
     assert first == ["fit", "check", "evaluate", "tick"]
-    assert others == [["gate"], ["search", "encode", "serve", "models"], ["export", "shrink"], ["demo", "lab"]]
+    assert others == [
+        ["choose", "gate"],
+        ["search", "predict", "encode", "serve", "models"],
+        ["export", "shrink"],
+        ["demo", "lab"],
+    ]
     assert set(LAB) == {
         *("train", "compare", "reproduce", "recipes", "init-model", "vocabulary"),
         *("synthesize", "mine", "views", "translate", "corpus", "geometry"),

@@ -7,6 +7,8 @@ import pytest
 
 from sentloom.data import Shape, read
 from sentloom.errors import InputError
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.user_tasks import own_task
 from tests.data.reading import put
 
 
@@ -50,3 +52,10 @@ def test_judgements_of_trec_and_unknown_splits(folder: Path) -> None:
     assert read(f"{folder}?split=test")["positive"] == ["document 3"]
     with pytest.raises(InputError, match=r"there is no split 'dev'. Expected one of train, test, corpus"):
         read(f"{folder}?split=dev")
+
+
+def test_evaluate_asks_the_test_queries_about_the_whole_corpus(folder: Path) -> None:
+    task = own_task(None, str(folder), SetSource())
+    assert task.texts["query"] == ["query 2"]
+    assert sorted(task.texts["document"]) == ["Title document 1", "document 0", "document 2", "document 3"]
+    assert own_task(None, f"{folder}?split=train", SetSource()).texts["query"] == ["query 0"]

@@ -41,6 +41,8 @@ SUBSTITUTIONS = [
     (r"sentence-t5/", "t5"),
     (r"\b(old|new)\.fit", "model.fit"),
     (r"(?<=^serve )fast/", "model"),
+    (r"embedded bge-small( models/mine)?(?! --)", "tiny model"),
+    (r"embedded bge-small --reranker reranker", "tiny model"),
     (r"(?<=^gate )(OLD NEW|old\.jsonl new\.csv)", "tiny model"),
     # files
     (r"^shrink model/ -o", "shrink model/ tickets.txt -o"),  # else it reads the docstrings of all packages

@@ -10,6 +10,7 @@ from sentloom.lab.reproduction import (
     Lack,
     NotRun,
     Reproduction,
+    Table,
     reproduction_markdown,
     run_table,
     scored_in,
@@ -40,8 +41,9 @@ needs:
     return read_recipe(path)
 
 
-def run(table, folder, told=None, **options):
-    return run_table(table, folder, Accelerator(cpu=True), (told if told is not None else []).append, **options)
+def run(recipe, folder, told=None, only=(), **options):
+    table = Table(recipe, folder, Accelerator(cpu=True), (told if told is not None else []).append, **options)
+    return run_table(table, only)
 
 
 def test_rows_run_and_resume_beside_their_published_scores_and_the_others_say_what_they_lack(table, kitchen):

@@ -62,6 +62,19 @@ def test_published_means_are_those_of_their_columns(recipe):
                 assert average == pytest.approx(expected, abs=0.006 if expected != printed else close), name
 
 
+@pytest.mark.parametrize(
+    ("table", "row", "length"),
+    [
+        ("gense/table-2", "SimCSE-RoBERTa-Large", 32),
+        ("gense/table-3", "TSDAE-BERT-Base, in-domain", 75),
+        ("gense/table-2", "GenSE", 64),
+        ("cross-lingual/table-2", "Ours-BERT-base (WMT), NLI", 50),
+    ],
+)
+def test_sentences_of_the_last_stage_have_the_length_of_its_paper(table, row, length):
+    assert read(table).resolve(row).stages[-1].max_length == length
+
+
 def test_the_recipe_to_copy_from_the_page_on_translations_is_sound(tmp_path):
     page = (ROOT / "docs/cross-lingual.md").read_text("utf-8")
     (tmp_path / "german.yaml").write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1], "utf-8")

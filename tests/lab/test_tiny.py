@@ -7,7 +7,7 @@ from sentloom.engine.needs import needs
 from sentloom.errors import InputError
 from sentloom.lab.domains import by_domain
 from sentloom.lab.recipe import read_recipe, shipped
-from sentloom.lab.reproduction import run_table
+from sentloom.lab.reproduction import Table, run_table
 from sentloom.lab.tiny import BATCH, STEPS, stand_in, tiny_recipe
 from tests.writing.views.small_parts import build_wordnet
 
@@ -69,9 +69,8 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_run_from_end_to_end(name, folder, tmp_path):
-    reproduction = run_table(
-        tiny_recipe(TABLES[name], folder, None), tmp_path, Accelerator(cpu=True), lambda line: None, only=ROWS[name]
-    )
+    table = Table(tiny_recipe(TABLES[name], folder, None), tmp_path, Accelerator(cpu=True), lambda line: None)
+    reproduction = run_table(table, ROWS[name])
     assert reproduction.not_run == {}
     for row in reproduction.rows.values():
         assert set(row.published) <= set(row.after)
@@ -81,6 +80,6 @@ def test_rows_run_from_end_to_end(name, folder, tmp_path):
 @pytest.mark.parametrize("name", TABLES)
 def test_every_row_of_every_table_runs(name, folder, tmp_path):
     tiny = tiny_recipe(TABLES[name], folder, None)
-    reproduction = run_table(tiny, tmp_path, Accelerator(cpu=True), lambda line: None)
+    reproduction = run_table(Table(tiny, tmp_path, Accelerator(cpu=True), lambda line: None))
     assert reproduction.not_run == {}
     assert set(reproduction.rows) == set(tiny.variants)

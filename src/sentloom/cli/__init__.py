@@ -44,7 +44,7 @@ def _root(
 # The commands of users, by what they are for; `fit` comes first.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Fit an encoder, and prove that it is better": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
-    "Compare whole searches": (systems.gate,),
+    "Compare whole searches": (systems.choose, systems.gate),
     "Use an encoder": (vectors.search, jobs.predict, jobs.dedupe, vectors.encode, serving.serve),
     "Convert an encoder": (exporting.export, exporting.shrink),
 }

@@ -1,4 +1,4 @@
-"""The commands about whole searches: gate."""
+"""The commands about whole searches: choose and gate."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,50 @@ import typer
 from sentloom.cli.common import DeviceOption, PrecisionOption, resumable, show, unwrapped
 
 SIDE = "A model folder, a .fit folder, a hub name, bm25, MODEL+bm25, https://host/v1#MODEL, or a file of results"
+
+
+def choose(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Pairs, labels, scored pairs, translations, or documents with headings. The rows that a fit on the "
+            "same data would test on are left alone.",
+        ),
+    ],
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Encoders: model folders, hub names, names of the catalogue, https://host/v1#MODEL. Words (bm25) are "
+            "tried alone and beside each.",
+        ),
+    ],
+    reranker: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A cross-encoder to try behind each: reranker, a folder, a hub name."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="A folder for choose.json, choose.md and choose.png."),
+    ] = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+) -> None:
+    """Find out which of several encoders and searches is best on your data, and at what cost. Nothing is trained.
+
+    Run the same command again to resume: vectors and scores are cached.
+    """
+    from sentloom.encoder.device import running_on
+    from sentloom.report.choice import choice_table, write_choice
+    from sentloom.systems.choose import choose as run
+
+    with resumable(), running_on(device, precision):
+        choice = run([data], models, show, reranker=reranker)
+    show("", choice_table(choice))
+    if output:
+        write_choice(choice, output)
+        show(f"written: {output}")
 
 
 def gate(

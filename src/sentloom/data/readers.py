@@ -25,7 +25,7 @@ from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
 from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape
 from sentloom.data.sources import Source, joined_hash, open_source
-from sentloom.errors import InputError, option
+from sentloom.errors import InputError, SentloomError, option
 from sentloom.progress import progress
 
 
@@ -107,11 +107,25 @@ class _Reading:
         number = 0  # of the first file of an input
         for entry in self.inputs:
             self.findings.unread += entry.unread
+            if why := self._why_not(entry):
+                self.findings.unread.append(Unread(entry.name, why))
+                continue
             yield from self._batches_of(number, entry, advance)
             number += len(entry.names)
         self.findings.judge(self.rows)
         if not self.rows:
             raise self.findings.error()
+
+    def _why_not(self, entry: Input) -> str:
+        """Why a data file beside documents is not read: it costs itself only, so it is read to its end once before."""
+        if entry is self.inputs[0] or self.inputs[0].kind != DOCUMENTS:
+            return ""
+        try:
+            for _ in _Reading(self.request, [entry], Findings(self.findings.allowance)).batches(lambda size: None):
+                pass
+        except SentloomError as error:
+            return error.problem
+        return ""
 
     def sha256(self) -> str:
         """Hash the bytes that were read and what was left out or repaired."""

@@ -60,10 +60,12 @@ def read(path: str, asked: dict[str, Any]) -> None:
 
 
 def chosen_sheet(book: Any, asked: str | None) -> str | None:
-    """The sheet that was asked for, by name or number, or else the first that has rows."""
+    """The sheet that was asked for, by name or number, or else the first that has rows below a header."""
     names = book.sheet_names
     if asked is None:
-        return next((name for name in names if book.get_sheet_by_name(name).height), names[0] if names else None)
+        return next(
+            (name for least in (2, 1, 0) for name in names if book.get_sheet_by_name(name).height >= least), None
+        )
     if asked in names:
         return asked
     return names[int(asked) - 1] if asked.isdigit() and 0 < int(asked) <= len(names) else None

@@ -49,7 +49,9 @@ class Build:
     """Turns the values of one stage into one stage, or more where it has short forms; notes every problem."""
 
     values: Mapping[str, Any]
-    common: Mapping[str, Any] = field(default_factory=dict)  # pooling and max_length of the whole recipe
+    common: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # pooling and max_length of the whole recipe; null: the preset's
     problems: list[tuple[Keys, str, str]] = field(default_factory=list)  # place, problem, expected
 
     def stages(self) -> list[Stage] | None:
@@ -58,7 +60,7 @@ class Build:
         kind = STAGES[method] if method else Train
         preset = self._choice("preset", kind.presets(method)) if method else None
         chosen: Mapping[str, Any] = kind.presets(method)[preset or "default"] if method else {"epochs": 1}
-        common = {key: value for key, value in self.common.items() if key in kind.model_fields}
+        common = {key: value for key, value in self.common.items() if key in kind.model_fields and value is not None}
         values = {**chosen, **common, **self.values}
         values |= {key: [values[key]] for key in LISTS if isinstance(values.get(key), str)}
         options_model = self._options_model(kind, method, values)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.in_memory import Data
+from sentloom.data.inputs import split_name
 from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.evaluation.set_source import SetSource, UnlikePublished
 from sentloom.evaluation.task import Average, Suite, Task
@@ -78,7 +79,7 @@ def find_task(name: str, origin: SetSource) -> Task:
     if published := _published(name):
         suite, part = published
         return suite.load(part, origin)
-    if Path(name).exists() or name.startswith("embedded"):
+    if Path(split_name(name)[0]).exists() or name.startswith("embedded"):
         return own_task(None, name, origin)
     if re.search(r"\s", name) and not re.fullmatch(r"\.\w+", Path(name).suffix):
         problem = f"{name[:60]!r} is a text, and texts alone cannot be scored"

@@ -8,8 +8,10 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from sentloom.data.beir import CORPUS, TEST, splits_of
 from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
+from sentloom.data.inputs import named, split_name
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError
@@ -41,11 +43,19 @@ class Corpus:
 
 
 def own_task(kind: TaskKind | None, file: str, origin: SetSource) -> Task:
-    """Build the task of a file by kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
+    """Build the task of a file by kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape.
+
+    Of a folder with judgements, the test queries search the whole corpus.
+    """
+    name, texts = f"{kind}:{file}" if kind else file, tuple(origin.corpus)
+    folder, how = split_name(file)
+    if splits := splits_of(folder):
+        kind = kind or TaskKind.RETRIEVAL
+        file = named(folder, split=TEST) if TEST in splits and how.split is None else file
+        texts = texts or tuple(open_data(named(folder, split=CORPUS))["text"])
     data = open_data(file, keep=(QUESTION,))
     data = origin.clustered(data) if origin.clustered else data
-    name, corpus = f"{kind}:{file}" if kind else file, Corpus(texts=tuple(origin.corpus))
-    return data_task(kind, name, file, data, origin.probe, corpus)
+    return data_task(kind, name, file, data, origin.probe, Corpus(texts=texts))
 
 
 def data_task(

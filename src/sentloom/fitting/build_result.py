@@ -49,6 +49,11 @@ class Raced:
     best: TrainedRun
 
     @property
+    def bases(self) -> list[Base]:
+        """The bases that raced."""
+        return [standing.base for standing in self.standings]
+
+    @property
     def choosing(self) -> tuple[Sequence[Score], Sequence[Score]]:
         """What the reference and the winner scored on what they were chosen on."""
         before = next(standing.scores for standing in self.standings if standing.base is self.reference)
@@ -70,14 +75,12 @@ class Findings:
 
 def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings) -> FitResult:
     """The whole result except the time that each part took."""
-    request, plan, memory, proof = job.request, job.plan, job.memory, findings.proof
-    runs, best, reference, bases = raced.runs, raced.best, raced.reference, [there.base for there in raced.standings]
-    own, after = base_at(bases, best.plan.base), best.encoder()
-    by_route = geometries(runs, bases, prepared.validation or prepared.test, memory)
-    classified, forced = findings.classified, request.force and not proof.gate.passed
+    request, plan, proof, classified = job.request, job.plan, findings.proof, findings.classified
+    runs, best, reference = raced.runs, raced.best, raced.reference
+    own, forced = base_at(raced.bases, best.plan.base), request.force and not proof.gate.passed
     written = proof.gate.passed or request.force or classified is not None
-    hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
-    return FitResult(
+    hashes = {"base": reference.encoder.fingerprint(), "model": best.encoder().fingerprint()}
+    result = FitResult(
         title=_title(request),
         verdict=proof.gate.verdict,
         reason=proof.gate.reason,
@@ -114,14 +117,9 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
         advice=()
         if proof.gate.passed or not prepared.proving
         else advice_after(proof, best, prepared, plan, request.folder),
-        curves=curves(best, request.folder),
-        trails=tuple(trail(route, points) for route, points in by_route.items()),
-        histogram=histogram(reference.encoder, after, prepared.test, memory),
-        neighbours=neighbours(reference.encoder, after, prepared.test, memory) if request.examples else (),
         warnings=(
             *language_gap(own, prepared.inputs),
             *proof.warnings,
-            *collapse_warnings(by_route[best.run.route], best),
             *language_warnings(findings.by_language),
             *plan.warnings,
         ),
@@ -133,6 +131,21 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
             "all training, whenever it ran": sum(trained.run.seconds for trained in runs),
             "threads": str(torch.get_num_threads()),
         },
+    )
+    return _with_figures(result, job, prepared, raced)
+
+
+def _with_figures(result: FitResult, job: Job, prepared: Prepared, raced: Raced) -> FitResult:
+    """The result with what its figures show, and a warning if the vectors have collapsed."""
+    base, best, test, memory = raced.reference.encoder, raced.best, prepared.test, job.memory
+    by_route = geometries(raced.runs, raced.bases, prepared.validation or test, memory)
+    return replace(
+        result,
+        curves=curves(best, job.request.folder),
+        trails=tuple(trail(route, points) for route, points in by_route.items()),
+        histogram=histogram(base, best.encoder(), test, memory),
+        neighbours=neighbours(base, best.encoder(), test, memory) if job.request.examples else (),
+        warnings=(*result.warnings, *collapse_warnings(by_route[best.run.route], best)),
     )
 
 

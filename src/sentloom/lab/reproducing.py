@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sentloom.api.common import silent, training_in
 from sentloom.arguments import typed
@@ -21,6 +21,7 @@ from sentloom.lab.reproduction import (
     DATA_FOLDER,
     Lack,
     Reproduction,
+    Table,
     lack,
     read_reproduction,
     refuse_foreign_tables,
@@ -81,8 +82,8 @@ def reproduce(
                 else:
                     recipe = scored_in(read_recipe(path, changes, variables), data_folder)
                 only = [chosen for chosen in rows if chosen in recipe.variants]
-                options: dict[str, Any] = {"only": only, "tiny": tiny, "changes": changes}
-                tables_run[name] = run_table(recipe, place, accelerator, log_here, **options)
+                table = Table(recipe, place, accelerator, log_here, tiny, tuple(changes))
+                tables_run[name] = run_table(table, only)
                 if accelerator.is_main_process:
                     earlier = read_reproduction(place) if rows else None
                     write_reproduction(with_earlier(tables_run[name], earlier, recipe), place)

@@ -79,57 +79,51 @@ class Reproduction:
         return tuple(dict.fromkeys(name for scores in (*measured, *printed) for name in scores))
 
 
-def run_table(
-    recipe: Recipe,
-    folder: Path,
-    accelerator: Accelerator,
-    log: Callable[[str], None],
-    *,
-    only: Sequence[str] = (),
-    tiny: bool = False,
-    changes: Sequence[str] = (),
-) -> Reproduction:
+@dataclass(frozen=True)
+class Table:
+    """A table to run: its recipe, and where."""
+
+    recipe: Recipe
+    folder: Path
+    accelerator: Accelerator
+    log: Callable[[str], None]
+    tiny: bool = False
+    changes: tuple[str, ...] = ()  # to the recipe, KEY=VALUE
+
+
+def run_table(table: Table, only: Sequence[str] = ()) -> Reproduction:
     """Run or resume all rows, or those named in `only`, one after another; a row that lacks something is left out."""
-    chosen = only or recipe.variants
-    plans = [recipe.resolve(name) for name in chosen] or [recipe.resolve()]
+    recipe = table.recipe
+    plans = [recipe.resolve(name) for name in only or recipe.variants] or [recipe.resolve()]
     files = file_names(list(recipe.variants))
-    rows = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log, tiny) for plan in plans}
+    rows = {plan.name: run_row(table, plan, files.get(plan.name)) for plan in plans}
     return Reproduction(
         plans[0].title or recipe.path.stem,
         tuple(rows),
         {name: row for name, row in rows.items() if isinstance(row, Row)},
         {name: row for name, row in rows.items() if isinstance(row, NotRun)},
         recipe.quoted,
-        tiny,
-        tuple(changes),
+        table.tiny,
+        table.changes,
     )
 
 
-def run_row(
-    plan: Plan,
-    recipe: Recipe,
-    file: str | None,
-    folder: Path,
-    accelerator: Accelerator,
-    log: Callable[[str], None],
-    tiny: bool = False,
-) -> Row | NotRun:
+def run_row(table: Table, plan: Plan, file: str | None) -> Row | NotRun:
     """Run or resume one row, after saying what it costs; `file` is the name of its files.
 
     What is only on the hub is tried. A row that adapts to domains runs once for each.
     """
     if plans := by_domain(plan):
-        places = {name: f"{file}-{name}" for name in plans}
-        parts = {name: run_row(plans[name], recipe, places[name], folder, accelerator, log, tiny) for name in plans}
-        return _joined(plan, parts)
+        return _joined(plan, {name: run_row(table, plans[name], f"{file}-{name}") for name in plans})
+    recipe, log = table.recipe, table.log
     lacks: tuple[Lack, ...] = ()
     try:
         lacks = tuple(lack(need, plan, recipe) for need in needs(plan))
         if not all(part.fetched for part in lacks):
             return not_run(plan, lacks)
-        if not tiny:
+        if not table.tiny:
             log("\n".join(describe(row_cost(plan, table_name(recipe)))))
-        return run_on_sets_here(plan, file, folder, accelerator, log) or not_run(plan)
+        return run_on_sets_here(plan, file, table.folder, table.accelerator, log) or not_run(plan)
     except TrainingStopped as error:
         return not_run(plan, why=f"it stopped: {error.where}: {error.problem}")
     except SentloomError as error:

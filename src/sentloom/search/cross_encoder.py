@@ -47,6 +47,7 @@ class CrossEncoder:
     workers: int
     identity: str  # a hash of all that scores depend on
     window: int = WINDOW
+    weights_bytes: int = 0  # in memory
 
     @classmethod
     def load(cls, name: str | Path) -> "CrossEncoder":
@@ -126,7 +127,9 @@ def _of_pairs(name: str, loaded: TextModel, score: Callable[[Tensor], Tensor], k
         return scores
 
     pad_id = loaded.tokenizer.pad_token_id or 0
-    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"{kind} {loaded.sha256} {backend.truncation}")
+    size = sum(weights.numel() * weights.element_size() for weights in model.parameters())
+    identity = f"{kind} {loaded.sha256} {backend.truncation}"
+    return CrossEncoder(backend, pad_id, logits, BATCH, 1, identity, weights_bytes=size)
 
 
 def pair_scores(

@@ -165,6 +165,8 @@ def test_spreadsheets_among_documents_and_alone(tmp_path: Path) -> None:
     assert data.place(0) == f"{path}, row 4"
     assert any("the header is in row 3" in note for note in data.notes)
     assert read(path, sheet="Second")["text"] == read(path, sheet="2")["text"] == ["One."]
+    notes = xlsx(tmp_path / "notes.xlsx", Notes=[["Please read this."]], FAQ=rows)
+    assert read(notes)["anchor"] == ["Who?", "How?"], "the first sheet with rows below a header"
     with pytest.raises(InputError, match=r"there is no sheet 'Third'. Expected one of First, Second"):
         read(path, sheet="Third")
     with pytest.raises(DataError, match="the spreadsheet cannot be read"):

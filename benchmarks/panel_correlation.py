@@ -2,7 +2,7 @@
 
     sentloom models get smollm2 reranker bge-small
     python -m benchmarks.panel_correlation DATA [-o out/panel] [--domains quora,captions,...] [--writer smollm2]
-                                                [--cross-encoder embedded]
+                                                [--cross-encoder reranker]
 
 DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains, four of which the embedded
 encoder was not trained on, 18 models are scored twice: by label-free measures on 150 of the domain's sentences, and by
@@ -94,8 +94,8 @@ def main(given=None):
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/panel"))
     parser.add_argument("--domains", default=CHOSEN, help=f"some of {', '.join(DOMAINS)}")
-    parser.add_argument("--writer", default="embedded", help="of queries; none: without them")
-    parser.add_argument("--cross-encoder", default="embedded", help="none: without it")
+    parser.add_argument("--writer", default="smollm2", help="of queries; none: without them")
+    parser.add_argument("--cross-encoder", default="reranker", help="none: without it")
     arguments = parser.parse_args(given)
     out, began = arguments.out, time.monotonic()
     nli = read(arguments.data / "nli/triplets.en.tsv")

@@ -61,7 +61,7 @@ def variants(files, steps, writer, rows):
     queries = (written, learn(files, steps, data="stage:written", learning_rate=5e-5, directions="both"))
     searched = {"corpus": [texts], "negatives": NEGATIVES, "margin": -1.0}
     mine = stage("mine", name="candidates", model="embedded", data="stage:written", **searched)
-    taught = learn(files, steps, "distill", "stage:candidates", teacher="embedded", negatives=NEGATIVES)
+    taught = learn(files, steps, "distill", "stage:candidates", teacher="reranker", negatives=NEGATIVES)
     merge = stage("merge", name="merge", models=["stage:learn", "base"], weights=[0.5, 0.5])
     return {
         "base": (),
@@ -133,7 +133,7 @@ def main(given=None):
     parser.add_argument("--rows", type=int, default=1000, help="rows of each domain besides the test rows")
     parser.add_argument("--texts", type=int, default=300, help="texts that the writer writes for")
     parser.add_argument("--endpoint-texts", type=int, default=40, help="texts that are also written by an endpoint")
-    parser.add_argument("--writer", default="embedded")
+    parser.add_argument("--writer", default="smollm2")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of training")
     arguments = parser.parse_args(given)
     arguments.output = arguments.output.absolute()

@@ -1,4 +1,4 @@
-"""Does the embedded cross-encoder rank better than the embedded encoder? Questions and answers of DATA/qa.
+"""Does the cross-encoder `reranker` rank better than the embedded encoder? Questions and answers of DATA/qa.
 
     python benchmarks/reranking.py DATA [SUBSET ...]
 
@@ -33,7 +33,7 @@ def read_subset(data: Path, subset: str) -> SearchSet:
 def main(data: str, *subsets: str) -> None:
     """Print one line per subset."""
     base, memory = Encoder.load("embedded"), open_memory()
-    judge = partial(pair_scores, CrossEncoder.load("embedded"))
+    judge = partial(pair_scores, CrossEncoder.load("reranker"))
     for subset in subsets or SUBSETS:
         searched, start = sample_queries(read_subset(Path(data), subset)), time.perf_counter()
         found = rerank(searched, base, judge, memory)

@@ -4,8 +4,8 @@
     python -m benchmarks.writer_quality DATA [-o out/writer-quality] [--small-t5 runs/small-synthesizer/model]
                                              [--premises 200] [--rows 600] [--steps N] [--precision bf16]
 
-DATA has nli/pairs and sts, as the recipe `embedded-writer` says, which is trained first. Then every model judges and
-writes for premises of SNLI and MNLI that the recipes `embedded-writer` and `small-synthesizer` hold out, by their hash:
+DATA has nli/pairs and sts, as the recipe `smollm2-nli` says, which is trained first. Then every model judges and
+writes for premises of SNLI and MNLI that the recipes `smollm2-nli` and `small-synthesizer` hold out, by their hash:
 
 - perplexity of the human sentences, per token of the model and so comparable for one tokenizer only, and bits per
   character, comparable for all;
@@ -44,7 +44,7 @@ from sentloom.writing.ledger import Ledger
 from sentloom.writing.models import SMOLLM2, open_model
 from sentloom.writing.writer import NLI_KINDS, prompts_for
 
-RECIPE, HELD_OUT = "embedded-writer", 0.03  # of the premises, in both recipes
+RECIPE, HELD_OUT = "smollm2-nli", 0.03  # of the premises, in both recipes
 FILES = ("SNLI.dev", "SNLI.test", "SNLI.train18k", "MNLI.dev_matched", "MNLI.dev_mismatched", "MNLI.train10k")
 THRESHOLD, SAMPLES, SEED = 0.9, 20, 1
 
@@ -145,7 +145,7 @@ def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/writer-quality"))
-    parser.add_argument("--writer", default="embedded", help="the model that is fine-tuned")
+    parser.add_argument("--writer", default="smollm2", help="the model that is fine-tuned")
     parser.add_argument("--small-t5", help="what the recipe small-synthesizer gave; by default left out")
     parser.add_argument("--premises", type=int, default=200, help="that something is written for")
     parser.add_argument("--rows", type=int, default=600, help="held-out rows for perplexity and accuracy")

@@ -1,6 +1,6 @@
 """Writing with a causal model against plain transformers `generate`, interleaved in one run.
 
-    python benchmarks/writer_speed.py [DATA] [--writer embedded] [--rounds 3] [--sources 32] [--batches 4,8,16,32]
+    python benchmarks/writer_speed.py [DATA] [--writer smollm2] [--rounds 3] [--sources 32] [--batches 4,8,16,32]
         [--precisions fp32,bf16] [--backends transformers,ctranslate2,ctranslate2-int8] [--cpu-time]
 
 For every source one question is sampled (top-p 0.9, at most 32 tokens), with the three shots of the prompt. The peer is
@@ -118,7 +118,7 @@ def divergence(model, other, ids, texts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?")
-    parser.add_argument("--writer", default="embedded")
+    parser.add_argument("--writer", default="smollm2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sources", type=int, default=32)
     parser.add_argument("--batches", default="4,8,16,32")

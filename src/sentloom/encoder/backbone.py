@@ -160,8 +160,9 @@ class Backbone(nn.Module):
         if self.causal:
             options["use_cache"] = False  # keys and values are for writing
         if self.packed:
-            positions = pack.positions + self.first_position
-            outputs = self.model(input_ids=pack.ids, position_ids=positions, runs=pack.runs, **options)
+            given = {"input_ids": pack.ids, "position_ids": pack.positions + self.first_position}
+            given |= {} if pack.types is None else {"token_type_ids": pack.types}
+            outputs = self.model(**given, runs=pack.runs, **options)
             return outputs, lambda states: states[0]
         ids, mask = pad(pack.ids[0], pack, self.padding)
         encoder = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model

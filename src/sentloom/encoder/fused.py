@@ -41,7 +41,8 @@ def fused_states(model: PreTrainedModel, pack: Pack, first_position: int, layers
     fused, tokens = _fused(model), pack.ids.shape[1]
     numbers = [layer % (len(fused.layers) + 1) for layer in layers]
     padding = (0, padded(tokens) - tokens)
-    states = fused.embed(F.pad(pack.ids[0], padding), F.pad(pack.positions[0], padding) + first_position)
+    types = None if pack.types is None else F.pad(pack.types[0], padding)
+    states = fused.embed(F.pad(pack.ids[0], padding), F.pad(pack.positions[0], padding) + first_position, types)
     by_layer = {0: states}
     for number, layer in enumerate(fused.layers, start=1):
         states = layer(states, pack.runs)
@@ -120,7 +121,8 @@ class _FusedBert:
     """The weights of a model in the form that this module needs. It holds no module, so that the model can go."""
 
     words: Tensor
-    places: Tensor  # position embeddings, with that of the only token type
+    places: Tensor  # position embeddings, with that of the first token type
+    types: Tensor  # token type embeddings, as differences from the first
     norm: _Norm
     layers: tuple[_Layer, ...]
 
@@ -131,10 +133,11 @@ class _FusedBert:
             _tensor(getattr(embeddings, f"{name}_embeddings"), "weight") for name in ("word", "position", "token_type")
         )
         layers = tuple(_Layer(block) for block in model.encoder.layer)
-        return cls(words, positions + types[0], _Norm(embeddings.LayerNorm), layers)
+        return cls(words, positions + types[0], types - types[0], _Norm(embeddings.LayerNorm), layers)
 
-    def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
-        return self.norm(F.embedding(ids, self.words) + F.embedding(positions, self.places))
+    def embed(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
+        embedded = F.embedding(ids, self.words) + F.embedding(positions, self.places)
+        return self.norm(embedded if types is None else embedded + F.embedding(types, self.types))
 
 
 class _Stamp:

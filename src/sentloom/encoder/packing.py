@@ -35,6 +35,7 @@ class Pack:
     ids: Tensor  # (1, T)
     positions: Tensor  # (1, T), starting at 0 in every sentence
     runs: tuple[PackedRun, ...]
+    types: Tensor | None = None  # (1, T): which text of a pair a token is from; None: the first of all
 
     @property
     def lengths(self) -> list[int]:

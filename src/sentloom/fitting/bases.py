@@ -18,6 +18,8 @@ from sentloom.data.hygiene.languages import NAMES, language_name, recognised
 from sentloom.data.shapes import form_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.catalogue.listed import EN_PT, QWEN
+from sentloom.encoder.catalogue.measured import bases_here, best_for, gain
+from sentloom.encoder.catalogue.places import is_here
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.locate import CARD, catalogue_entry, refuse_absent
@@ -34,7 +36,7 @@ from sentloom.fitting.evaluation_sets import general_rows
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.options import DIMENSIONS_FIX
 from sentloom.fitting.pooled import pooled_bases
-from sentloom.fitting.request import Budget, Log, Request, absolute
+from sentloom.fitting.request import AUTO, Budget, Log, Request, absolute
 from sentloom.progress import duration
 from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 from sentloom.writing.llama import is_llama, refuse_no_llama
@@ -50,9 +52,7 @@ CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards ha
 CODES |= {"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"}
 CODES |= {"nld": "nl", "dut": "nl", "pol": "pl", "rus": "ru", "zho": "zh", "chi": "zh", "jpn": "ja", "nb": "no"}
 LEAST_SHARE = 0.2  # of the texts: rarer languages are often mistakes
-ADVICE = (
-    "choose a base that was made for it, such as a multilingual one ({base}), or add translations into it as a file"
-)
+MOST_NAMED = 8  # languages of a base
 
 NO_WRITER = "none"  # as a value of --writer
 LEAST_SECONDS = 1_800  # of a budget that has time for 100 texts of a writer that the user did not name
@@ -92,9 +92,13 @@ class Base:
 
 def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
-    short = [Path(name).name for name in request.base]
-    labels = short if len(set(short)) == len(short) else request.base
-    named = zip(pooled_bases(request), labels, strict=True)
+    names = bases_here() if request.picks_base else request.base
+    if not names:
+        problem = "no encoder of the catalogue is on this machine"
+        raise MissingPart(option("base", AUTO), problem, "", "pip install 'sentloom[embedded]'")
+    short = [Path(name).name for name in names]
+    labels = short if len(set(short)) == len(short) else names
+    named = zip(names if request.picks_base else pooled_bases(request), labels, strict=True)
     bases = tuple(Base(name, absolute(name), label, shared_encoder(name), large) for name, label in named)
     for base in bases:
         if isinstance(base.encoder.backbone, ReadOnlyBackbone):
@@ -126,17 +130,23 @@ def base_at(bases: Sequence[Base], path: str | None) -> Base:
     return next((base for base in bases if base.path == path), bases[0])
 
 
-def with_languages(bases: Sequence[Base], inputs: Sequence[FitInput], log: Log) -> tuple[Base, ...]:
-    """The bases with the languages that they were made for, which are logged."""
+def with_languages(
+    bases: Sequence[Base], inputs: Sequence[FitInput], log: Log, *, warn: bool = True
+) -> tuple[Base, ...]:
+    """The bases with the languages that they were made for, which are logged; with `warn`, also what is missing."""
     known = []
     for base in bases:
         codes = base_languages(base)
-        words = ", ".join(map(language_name, codes)) if codes else _unknown(base, inputs)
+        words = _in_words(codes) if codes else _unknown(base, inputs)
         known.append(replace(base, languages=codes, made_for=words))
         log(f"Languages that the base {base.name} was made for: {words}")
-        for warning in language_gap(known[-1], inputs):
+        for warning in language_gap(known[-1], inputs) if warn else ():
             log(f"WARNING: {warning}")
     return tuple(known)
+
+
+def _in_words(codes: Sequence[str]) -> str:
+    return ", ".join(map(language_name, codes)) if len(codes) <= MOST_NAMED else f"{len(codes)} languages"
 
 
 def base_languages(base: Base) -> tuple[str, ...]:
@@ -201,8 +211,19 @@ def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
         yield (
             f"The training texts are in {name}, and the base {base.name} was made for {base.made_for}. The fitted "
             f"model is compared with this base only: it can be better and still be poor at {name}. To get a good one, "
-            f"{ADVICE.format(base=option('base', 'MODEL'))}."
+            f"{_better_base(base, code)}, or add translations into it as a file."
         )
+
+
+def _better_base(base: Base, code: str) -> str:
+    """The advice to choose a base for a language, with what it is measured to gain."""
+    entry = best_for(code)
+    if entry is None:
+        return f"choose a base that was made for it ({option('base', 'MODEL')})"
+    points = gain(entry.name, base.name, code)
+    gains = f" scores {points:.1f} points more on {language_name(code)} pairs before any training" if points else ""
+    get = "" if is_here(entry) else f" (`{entry.get}`)"
+    return f"choose a base that was made for it: {option('base', entry.name)}{gains}{get}"
 
 
 def _languages(fit_input: FitInput) -> list[str]:

@@ -1,7 +1,7 @@
 """The result of a fit: what was read, tried and shown, and what to do next."""
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -86,7 +86,8 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
         reason=proof.gate.reason,
         base=reference.name,
         started_from=own.name,
-        bases=tuple(base_summaries(raced.standings, reference)),
+        bases=tuple(base_summaries(raced.standings, reference, plan.latencies)),
+        max_latency=request.max_latency,
         model=str(request.output) if written else None,
         forced=forced,
         classifiers=_classifiers(classified, request),
@@ -168,7 +169,9 @@ def _title(request: Request) -> str:
     return f"{request.output.name}, fitted to {' and '.join(Path(request.label(name)).name for name in request.data)}"
 
 
-def base_summaries(standings: Sequence[Standing], reference: Base) -> Iterator[BaseSummary]:
+def base_summaries(
+    standings: Sequence[Standing], reference: Base, latencies: Mapping[str, float]
+) -> Iterator[BaseSummary]:
     """Every base with its score on the validation rows, the best first."""
     for standing in sorted(standings, key=lambda standing: -standing.value):
         base, score = standing.base, standing.value
@@ -182,6 +185,7 @@ def base_summaries(standings: Sequence[Standing], reference: Base) -> Iterator[B
             adapters=base.is_large,
             languages=base.languages,
             made_for=base.made_for,
+            latency=latencies.get(base.name),
         )
 
 

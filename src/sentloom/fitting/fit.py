@@ -17,7 +17,8 @@ Each step is a file of this package, in this order:
     prepare          read the rows (inputs), find those that belong together (clusters), divide them (split), write what
                      trains (training_sets), and build what is asked (tasks, evaluation_sets)
     teachers         what teaches, and how close a model is to it
-    planning         score the bases, and choose the routes (routes, adapt); `plan` is what comes of it
+    planning         score the bases, and choose the routes (routes, adapt), with `--base auto` also the base
+                     (base_choice); `plan` is what comes of it
     making           make the data that routes learn from
     race             train every route (for how long: clock, lengths), score it, and merge the best
     verify           test the winner (gate), and find examples and a threshold (examples)
@@ -100,7 +101,7 @@ def run(
     affordable = partial(candidates_in_time, budget, bases)
     with clock.watching_others():
         prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
-    bases = with_languages(bases, prepared.inputs, log)
+    bases = with_languages(bases, prepared.inputs, log, warn=not request.picks_base)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
     teachers = find_teachers(request, prepared.inputs, log)
     if not teachers.encoders:
@@ -163,7 +164,8 @@ def prove(job: Job, prepared: Prepared, raced: Raced) -> Findings:
     base, best = raced.reference, raced.best
     duel = Duel(base.encoder, best.encoder(), job.memory, tuple(best.fold_encoders()))
     bases = len(raced.standings)
-    other = "its base" if bases == 1 else f"{base.name} (the best of {bases} bases)"
+    how = "chosen from" if job.request.picks_base else "the best of"
+    other = "its base" if bases == 1 else f"{base.name} ({how} {bases} bases)"
     proof = verify(duel, prepared, Trial(best.run, len(raced.runs), other, raced.choosing), job)
     classified = classify(job, prepared, duel, proof)
     job.clock.lap("classifier")

@@ -120,8 +120,9 @@ class Options:
     base: Annotated[
         tuple[str, ...],
         Option(
-            "The encoder to start from: a model folder or a hub name. Several race, and the winner has to beat the "
-            "best of them.",
+            "The encoder to start from: a name that `sentloom models` lists, a model folder or a hub name. Several "
+            "race, and the winner has to beat the best of them. With auto, all of `sentloom models` that are here are "
+            "scored first, and the best is fitted.",
             "MODEL",
             Bases,
             as_models,
@@ -129,6 +130,10 @@ class Options:
             plan="content",
         ),
     ] = ("embedded",)
+    max_latency: Annotated[
+        int | None,
+        Option("With --base auto: the milliseconds that a query may take here.", "MS", least=1, by_recipe=True),
+    ] = None
     pooling: Annotated[
         str | None,
         Option(

@@ -48,6 +48,7 @@ class FitPlan:
     candidates: Candidates = field(default_factory=Candidates)  # that held-out queries search at most
     power: Power | None = None  # what the test rows can show
     reference: str = ""  # the path of the base that the winner has to beat
+    latencies: Mapping[str, float] = field(default_factory=dict)  # of bases that were chosen from: ms for a query
     merges: int = 0  # merged models that are scored after the last round
     trainings: int = 1  # of every run: one on all rows, and one without each fold
     again: int = 0  # 1 if the best route will be trained once more, with another seed
@@ -101,7 +102,7 @@ def plan_inputs(
 ) -> dict[str, Any]:
     """Everything that a plan depends on; teachers by their content."""
     content = {
-        "base": [base.encoder.fingerprint() for base in bases],
+        "base": [*request.base[: request.picks_base], *(base.encoder.fingerprint() for base in bases)],
         "against": [task.sha256 for task in prepared.against],
         "general": prepared.general.sha256,
         "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,

@@ -12,6 +12,7 @@ from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.task import Score
 from sentloom.fitting.adapt import routes_from
+from sentloom.fitting.base_choice import fast_enough, query_milliseconds, score_elsewhere
 from sentloom.fitting.bases import Base, Teacher, find_teacher
 from sentloom.fitting.clock import MOST_MERGES, RULE, routes_in, seconds_per_text, size_of_tasks
 from sentloom.fitting.gate import expected_power, no_test_rows, refuse_no_room
@@ -77,10 +78,13 @@ def new_plan(
     inputs: Mapping[str, Any], job: Job, prepared: Prepared, standings: Sequence[Standing], teachers: Teachers
 ) -> FitPlan:
     """Choose the reference and the routes. A recipe has its own routes and lengths."""
-    reference, bases = strongest(standings), [standing.base for standing in standings]
+    latencies = _latencies(standings, job, prepared) if job.request.picks_base else {}
+    reference = _chosen(standings, latencies, job, prepared) if latencies else strongest(standings)
+    bases = [reference] if latencies else [standing.base for standing in standings]
     before = next(standing.scores for standing in standings if standing.base is reference)
     power = _power(reference, job, prepared) if prepared.proving else no_test_rows(before)
     plan = FitPlan(inputs, (), (), candidates=prepared.searched, power=power, reference=reference.path)
+    plan = replace(plan, latencies=latencies)
     job.clock.lap("scoring the base")
     if prepared.recipe:
         own = prepared.recipe.routes
@@ -95,6 +99,25 @@ def new_plan(
     again = int(job.request.force and prepared.blind)
     plan = replace(plan, speed=job.clock.speed, again=again)
     return _with_routes(plan, routes, job, per_training(job.request.parsed_budget, prepared.folds))
+
+
+def _latencies(standings: Sequence[Standing], job: Job, prepared: Prepared) -> dict[str, float]:
+    """By base, the milliseconds of a query, which are logged with its score."""
+    latencies = dict[str, float]()
+    for base, value in ((standing.base, standing.value) for standing in standings):
+        latencies[base.name] = query_milliseconds(base.encoder, prepared.choosing)
+        job.log(f"  {base.name}: {value:.2f}, and {latencies[base.name]:.1f} ms for a query")
+    return latencies
+
+
+def _chosen(standings: Sequence[Standing], latencies: Mapping[str, float], job: Job, prepared: Prepared) -> Base:
+    """The best of the bases that are fast enough; without labels, the one that scores best elsewhere."""
+    fast = fast_enough(latencies, job.request.max_latency)
+    able = [standing for standing in standings if standing.base.name in fast]
+    if not prepared.label_free:
+        return strongest(able)
+    language = prepared.inputs[0].language
+    return max((standing.base for standing in able), key=lambda base: score_elsewhere(base.name, language))
 
 
 def _power(base: Base, job: Job, prepared: Prepared) -> Power:

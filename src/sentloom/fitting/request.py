@@ -19,6 +19,7 @@ from sentloom.fitting.options import DIMENSIONS_FIX, OPTIONS, Option, Options, r
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
+AUTO = "auto"  # as a base: the best that is on this machine (`base_choice`)
 BUDGET_FORM = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|steps?)", re.IGNORECASE)
 DEVICES = (
     "cpu",
@@ -89,6 +90,11 @@ class Request(Options):
         """The recipe, if one is given instead of data."""
         (first, *_) = self.data
         return Path(first) if _is_recipe(first) else None
+
+    @property
+    def picks_base(self) -> bool:
+        """Whether the base is the best that is on this machine."""
+        return self.base == (AUTO,)
 
     @property
     def base_paths(self) -> tuple[str, ...]:
@@ -210,10 +216,8 @@ def refuse_bad_request(request: Request) -> None:
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
-    if request.continue_ and not (request.folder_of(request.continue_) / "report.json").is_file():
-        problem = f"there is no {request.folder_of(request.continue_)}, which has the rows that it was fitted to"
-        raise InputError(str(request.continue_), problem, "a model that `sentloom fit` wrote", "fit anew to all rows")
-    _refuse_repeated_base(request)
+    _refuse_nothing_to_continue(request)
+    _refuse_bad_bases(request)
     _refuse_unknown_models(request)
     _refuse_bad_dimensions(request.dimensions)
     _refuse_unknown_device(request.device)
@@ -222,15 +226,30 @@ def refuse_bad_request(request: Request) -> None:
     _refuse_foreign_model(request)
 
 
-def _refuse_repeated_base(request: Request) -> None:
+def _refuse_bad_bases(request: Request) -> None:
     known = request.base_paths
+    if AUTO in known and not request.picks_base:
+        problem = f"{AUTO} is given together with {next(name for name in request.base if name != AUTO)}"
+        raise InputError(option("base"), problem, f"{AUTO} alone, or names", "leave one of them out")
+    if request.picks_base and request.pooling:
+        problem = f"{AUTO} chooses among encoders that state their own"
+        raise InputError(option("pooling"), problem, "", "leave it out, or name the base")
+    if request.max_latency is not None and not request.picks_base:
+        problem, expected = "nothing is chosen by latency", option("base", AUTO)
+        raise InputError(option("max_latency"), problem, expected, f"give it too, or leave {option('max_latency')} out")
     if twice := [name for name, path in zip(request.base, known, strict=True) if known.count(path) > 1]:
         raise InputError(option("base"), f"{twice[0]} is named twice", "different models", "name each of them once")
 
 
+def _refuse_nothing_to_continue(request: Request) -> None:
+    if request.continue_ and not (request.folder_of(request.continue_) / "report.json").is_file():
+        problem = f"there is no {request.folder_of(request.continue_)}, which has the rows that it was fitted to"
+        raise InputError(str(request.continue_), problem, "a model that `sentloom fit` wrote", "fit anew to all rows")
+
+
 def _refuse_unknown_models(request: Request) -> None:
     """Models are loaded late: a name that cannot be found is reported at once."""
-    for name in request.base:
+    for name in () if request.picks_base else request.base:
         refuse_absent(name)
     at_endpoint = request.endpoint is not None
     writer = None if at_endpoint or request.writer == "none" else request.writer

@@ -355,6 +355,7 @@ class BaseSummary:
     adapters: bool = False  # whether adapters (LoRA) were trained instead of all weights
     languages: tuple[str, ...] = ()  # codes of those that it was made for; empty: unknown
     made_for: str = ""  # the same in words, or how its vocabulary fits
+    latency: float | None = None  # milliseconds for a query, if the base was chosen among those on the machine
 
 
 @dataclass(frozen=True)
@@ -372,6 +373,7 @@ class FitResult:
     forced: bool = False  # whether the model was written although it is not shown to be better
     started_from: str = ""  # the base of the model that the gate tested
     bases: tuple[BaseSummary, ...] = ()
+    max_latency: int | None = None  # milliseconds that a query may take, if the base was chosen
     tested: str = ""  # the folder of the model that the gate tested, inside MODEL.fit
     against: tuple[str, ...] = ()  # sets that decided, in place of held-out rows
     sources: tuple[InputSummary, ...] = ()

@@ -287,6 +287,25 @@ def duration(cost: float | str) -> str:
     return cost if isinstance(cost, str) else progress.duration(cost)
 
 
+def about_bases(result: FitResult) -> str:
+    """How several bases were tried."""
+    if all(base.latency is None for base in result.bases):
+        return (
+            "The routes started from each base, as far as there was time. The winner is compared with the base that is "
+            "best on the validation rows, whichever it started from."
+        )
+    fast = f" of those that need at most {result.max_latency} ms for a query" if result.max_latency else ""
+    if result.label_free:
+        return (
+            "These are the encoders of the catalogue on this machine (--base auto). No labels say which is better "
+            f"here, so the one that scores best on the sets of docs/models.md{fast} was fitted."
+        )
+    return (
+        "These are the encoders of the catalogue on this machine (--base auto). They were scored on the validation "
+        f"rows before anything was trained, and the best one{fast} was fitted."
+    )
+
+
 def titled_parts(result: FitResult) -> dict[str, list[Measure]]:
     """Measures by the title of their part."""
     return {PARTS[part]: measures for part, measures in result.parts.items()}

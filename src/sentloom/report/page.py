@@ -124,6 +124,7 @@ def render(name: str, result: FitResult, **values: Any) -> str:
         glossary=formatting.glossary(result),
         about_languages=ABOUT_LANGUAGES,
         about_dimensions=ABOUT_DIMENSIONS,
+        about_bases=formatting.about_bases(result),
         parts=formatting.titled_parts(result),
         stability=formatting.stability(result),
         details=formatting.details(result),

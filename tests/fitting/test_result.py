@@ -123,11 +123,3 @@ def test_a_bound_near_0_shows_its_side():
     assert "+0.2 MRR@10 [-0.03, 0.5]" in replace(FULL, total=nearly).verdict_line
     assert "[0.002, 0.0]" in replace(FULL, total=replace(nearly, low=0.002, high=0.0)).verdict_line
     assert " effective=19.9 " in replace(FULL, total=replace(nearly, effective=19.98)).verdict_line
-
-
-def test_the_steps_behind_a_merged_model_are_those_of_the_run_that_it_came_from():
-    assert FULL.steps == next(run.steps for run in FULL.runs if run.verdict == "won")
-    merged = replace(FULL.runs[2], route="simcse, merged", steps=0, score=(FULL.runs[2].score or 0.0) + 1)
-    dropped = replace(FULL.runs[2], verdict="finished")
-    assert replace(FULL, runs=(*FULL.runs[:2], dropped, merged)).steps == FULL.runs[2].steps
-    assert replace(FULL, runs=(merged,)).steps == 0

@@ -74,8 +74,8 @@ PoolingOption = Annotated[
     typer.Option(
         "--pooling",
         metavar="POOLING",
-        help="How token vectors become a sentence vector: mean, first, max, first-last, decoder-first, mean@0,-1 ... "
-        "By default the model's own.",
+        help="How token vectors become a sentence vector: mean, first, last, max, mask, decoder-first, mean@0,-1 "
+        "... By default the model's own.",
     ),
 ]
 ColumnOption = Annotated[

@@ -441,13 +441,6 @@ class FitResult:
         return next((run for run in self.runs if run.is_best), None)
 
     @property
-    def steps(self) -> int:
-        """The steps of the best trained run: it is the winner, or what that was merged from; 0 if none was trained."""
-        trained = [run for run in self.runs if run.steps and run.score is not None]
-        best = max(trained, key=lambda run: (run.score, -run.steps), default=None)
-        return best.steps if best else 0
-
-    @property
     def chosen_on(self) -> str:
         """The rows that runs were chosen on, in words."""
         return chosen_on(self.folds)

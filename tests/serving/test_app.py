@@ -231,7 +231,10 @@ def test_any_json_gets_an_answer_of_2xx_or_4xx(make_service):
     client = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
     with asyncio.Runner() as runner:
 
-        @given(st.sampled_from(["/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/classify"]), st.dictionaries(fields, values))
+        @given(
+            st.sampled_from(["/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/classify"]),
+            st.dictionaries(fields, values),
+        )
         def check(path, body):
             headers = {"content-type": "application/json"}
             answer = runner.run(client.post(path, content=json.dumps(body), headers=headers))

@@ -2,7 +2,10 @@
 
 import pytest
 
-from sentloom.fitting.bases import card_languages
+from sentloom.encoder.catalogue import measured
+from sentloom.encoder.catalogue.measured import MeasuredSet
+from sentloom.fitting.bases import _better_base, card_languages, load_bases
+from tests.fitting.test_request import request
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,15 @@ def test_languages_in_the_header_of_a_card(tmp_path, header, codes):
 def test_a_card_without_a_header(tmp_path):
     (tmp_path / "README.md").write_bytes(b"\xff" * 100_000)
     assert card_languages(tmp_path) == ()
+
+
+def test_the_advice_is_a_base_for_the_language_and_what_it_gains(monkeypatch):
+    sets = (MeasuredSet("de", {"embedded": 20.0, "e5-multilingual": 60.0}), MeasuredSet("en", {"embedded": 90.0}))
+    monkeypatch.setattr(measured, "measured_sets", lambda: sets)
+    (base,) = load_bases(request())
+    said = _better_base(base, "de")
+    assert "e5-multilingual" in said
+    assert "scores 40.0 points more on German pairs before any training" in said
+    assert "(`sentloom models get e5-multilingual`)" in said  # it is not in the cache of a test
+    assert "points" not in _better_base(base, "ja")  # which was not measured
+    assert "e5-multilingual" not in _better_base(base, "tlh")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from sentloom.fitting.inputs import (
     sources_of,
 )
 from sentloom.fitting.request import Request
+from sentloom.fitting.shapes import handler
 from sentloom.fitting.shapes.pairs import is_titled
 
 
@@ -227,3 +229,18 @@ def test_labels_that_occur_once_are_refused(write) -> None:
 def test_what_is_needed_to_look_at_files_does_not_load_pytorch() -> None:
     code = "import sys, sentloom.cli.fitting, sentloom.fitting.inputs; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_pairs_of_a_search_log_train_as_often_as_their_clicks_say(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "query,clicked,count\nvpn,Connect from home,14\nvpn,Cards,1\ncard,Cards,3\nbadge,Cards,0\n", "utf-8"
+    )
+    (fit_input,) = look([InputSource(str(path))])
+    (part,) = handler(fit_input.data).training_parts(fit_input.data)
+    assert Counter(zip(part["anchor"], part["positive"], strict=True)) == {
+        ("vpn", "Connect from home"): 3,
+        ("vpn", "Cards"): 1,
+        ("card", "Cards"): 2,
+        ("badge", "Cards"): 1,
+    }

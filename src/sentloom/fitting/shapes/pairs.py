@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sentloom.data.cells import as_count
 from sentloom.data.columns import only_column
-from sentloom.data.dataset import Dataset
+from sentloom.data.dataset import Dataset, take_rows
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import TITLE, Shape, squash
+from sentloom.data.shapes import COUNT, TITLE, Shape, squash
 from sentloom.fitting.shapes.handler import Matching, Training
 from sentloom.fitting.shapes.searching import Searching, match_partners
 
@@ -25,7 +28,7 @@ class AnsweredQueries(Searching):
 
     def training_parts(self, rows: Dataset) -> list[Dataset]:
         """Documents with titles are pairs, and raw text as well."""
-        return [rows, *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
+        return [weighted(rows), *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
 
     def main(self, data: "TrainingSet") -> Training:
         """Each with the others of the batch as negatives."""
@@ -34,6 +37,15 @@ class AnsweredQueries(Searching):
     def matching(self, part: "HeldOut", split: "Split | None", most: int) -> Matching | None:
         """A query matches its answers."""
         return match_partners(part, split)
+
+
+def weighted(rows: Dataset) -> Dataset:
+    """Pairs of a search log as often as the logarithm of their clicks says: 1 or 2 once, 3 to 6 twice, and so on."""
+    if COUNT not in rows.table.column_names:
+        return rows
+    clicks = np.array([as_count(cell) for cell in rows.column(COUNT).to_pylist()])
+    times = np.log2(np.maximum(clicks, 1) + 1).astype(np.int64)
+    return rows.derive(take_rows(rows.table, np.repeat(np.arange(len(rows)), times)), "repeated by clicks")
 
 
 def is_titled(data: Dataset) -> bool:

@@ -18,16 +18,17 @@ from sentloom.lab.tiny import write_tiny_data, write_tiny_models
 pytestmark = pytest.mark.long
 
 TWO_STEPS = ("steps=2", "batch=4", "chunk=2")
+FEW_SETS = ("evaluate.sets=[STS-B]",)
 ROWS = {  # by table: the row, its checkpoints and their millions of parameters, its training stages, other changes
-    "bsl/table-4": ("NLI entailment", {"google-bert/bert-base-uncased": 109}, ("bsl",), ()),
+    "bsl/table-4": ("NLI entailment", {"google-bert/bert-base-uncased": 109}, ("bsl",), FEW_SETS),
     "self-guided/table-1": (
         "BERT-base, Contrastive (SG-OPT), CLS",
         {"google-bert/bert-base-uncased": 109},
         ("learn",),
         (),
     ),
-    "sentence-t5/table-3": ("ST5-EncDec first, NLI", {"google-t5/t5-base": 223}, ("nli",), ()),
-    "gense/table-7": (
+    "sentence-t5/table-3": ("ST5-EncDec first, NLI", {"google-t5/t5-base": 223}, ("nli",), FEW_SETS),
+    "gense/figure-2": (
         "GenSE",
         {"google-t5/t5-base": 223},
         ("writer", "synthetic", "nli"),

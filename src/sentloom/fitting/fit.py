@@ -103,7 +103,7 @@ def run(
         prepared = prepare_inputs(request, encoders, log, recipe, inputs, affordable)
     bases = with_languages(bases, prepared.inputs, log, warn=not request.picks_base)
     job = Job(request, open_memory(request.folder / "measured"), accelerator, clock, log)
-    teachers = find_teachers(request, prepared.inputs, log)
+    teachers = find_teachers(request)
     if not teachers.encoders:
         refuse_unjudged(prepared)
     if not (request.force or teachers.encoders):

@@ -231,8 +231,7 @@ class Options:
         Option(
             "What to learn from: an encoder, whose neighbourhoods raw text teaches, or a cross-encoder, if it ranks "
             "the validation rows better than the base: bge-small, reranker, a model folder or a hub name. Several "
-            "encoders are joined. By default, for raw text and the embedded encoder, bge-small or, for other languages "
-            "than English, e5-multilingual, if it is on this machine.",
+            "encoders are joined. By default none.",
             "MODEL",
             Names,
             as_names,

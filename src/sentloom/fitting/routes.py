@@ -249,8 +249,9 @@ def _from_teacher(texts: TrainingSet | None, resources: Resources) -> list[_Cand
         return []
     none = None if resources.sources else "it learns the neighbourhoods of a better encoder; name one with --teacher"
     short = _no_documents(texts) if texts.shape is Shape.TEXTS else "there is no raw text"
+    long = None if short else "on texts of several sentences it lost where that was measured"
     return [
-        _Candidate(TEACHER, none, lambda: _teacher(texts, resources)),
+        _Candidate(TEACHER, none or long, lambda: _teacher(texts, resources)),
         _Candidate(SENTENCES, none or short, lambda: _teacher_of_sentences(texts, resources)),
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Executor
 from importlib.resources import files
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import orjson
@@ -23,18 +24,23 @@ from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
 from sentloom.serving.gate import GONE, App, Gate, queue_full
-from sentloom.serving.models import ServedModel, Tokenised
+from sentloom.serving.models import ServedModel, ServedReranker, Tokenised
 from sentloom.serving.schema import (
     EmbeddingRequest,
     EmbeddingResponse,
     ModelCard,
     ModelList,
     Problem,
+    RankedDocument,
     Refusal,
+    RerankRequest,
+    RerankResponse,
     SearchRequest,
     SearchResponse,
     SimilarityRequest,
     SimilarityResponse,
+    TeiRank,
+    TeiRerankRequest,
     Usage,
     parse,
     refused,
@@ -73,7 +79,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 T = TypeVar("T")
-R = TypeVar("R", EmbeddingRequest, SimilarityRequest, SearchRequest)
+R = TypeVar("R", EmbeddingRequest, SimilarityRequest, SearchRequest, RerankRequest, TeiRerankRequest)
 
 
 def _takes(kind: type[BaseModel]) -> dict[str, Any]:
@@ -152,6 +158,67 @@ async def search(request: Request) -> Response:
     usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
     answer = SearchResponse(model=model.name, data=nearest, usage=usage)
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
+
+
+@router.post("/v1/rerank", response_model=RerankResponse, responses=REFUSALS, openapi_extra=_takes(RerankRequest))
+async def rerank(request: Request) -> Response:
+    """Documents by how relevant they are to a query, in the form of Cohere and Jina."""
+    service, asked = _service(request), await _read(request, RerankRequest)
+    reranker = service.ranking(asked.model)
+    logits = await _rerank(request, reranker, asked.query, asked.documents)
+    results = [
+        RankedDocument(
+            index=row,
+            relevance_score=_share(logits[row]),
+            document={"text": asked.documents[row]} if asked.return_documents else None,
+        )
+        for row in _falling(logits)[: asked.top_n]
+    ]
+    answer = RerankResponse(id=str(uuid4()), model=reranker.name, results=results)
+    return _json(answer.model_dump_json(exclude_none=True).encode())
+
+
+@router.post("/rerank", response_model=list[TeiRank], responses=REFUSALS, openapi_extra=_takes(TeiRerankRequest))
+async def rerank_as_tei(request: Request) -> Response:
+    """The same in the form of Text Embeddings Inference."""
+    service, asked = _service(request), await _read(request, TeiRerankRequest)
+    logits = await _rerank(request, service.ranking(asked.model), asked.query, asked.texts)
+    answer: list[dict[str, Any]] = [
+        {"index": row, "score": float(logits[row]) if asked.raw_scores else _share(logits[row])}
+        | ({"text": asked.texts[row]} if asked.return_text else {})
+        for row in _falling(logits)
+    ]
+    return _json(_dump(answer))
+
+
+def _falling(logits: Vectors) -> list[int]:
+    """The rows, the highest first; equal ones stay in order."""
+    rows: list[int] = np.argsort(-logits, kind="stable").tolist()
+    return rows
+
+
+def _share(logit: float) -> float:
+    """A logit as a number from 0 to 1."""
+    return float(1 / (1 + np.exp(-np.float64(logit))))
+
+
+async def _rerank(request: Request, reranker: ServedReranker, query: str, texts: list[str]) -> Vectors:
+    """The logits of texts, unless the queue is full or the client goes away."""
+    service = _service(request)
+    if len(texts) > service.limits.max_reranked:
+        most = service.limits.max_reranked
+        raise Refusal(413, f"{len(texts):,} documents are more than {most:,}. Send the best ones of a search.")
+
+    async def scored() -> Vectors:
+        with service.batcher.admitted():
+            return await _in_thread(service.rankers, reranker.score, query, texts)
+
+    try:
+        return await _unless_gone(request, scored())
+    except QueueFull as full:
+        raise queue_full(full.retry_after) from None
+    except QueueClosed:
+        raise Refusal(503, "The server is shutting down. Try again.", retry_after="1") from None
 
 
 @router.get("/v1/models")

@@ -20,6 +20,7 @@ from sentloom.encoder.golden import read_golden
 from sentloom.encoder.locate import locate
 from sentloom.encoder.tokens import Role, prompt_for
 from sentloom.errors import InputError, ModelError
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.system import Index
 from sentloom.serving.batcher import Tokens, Vectors
 from sentloom.serving.schema import FoundText
@@ -136,6 +137,24 @@ def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tok
             batch = [text] * max(1, count)
             for done in [executor.submit(model.encode, batch) for _ in range(workers)]:
                 done.result()
+
+
+@dataclass(frozen=True)
+class ServedReranker:
+    """A cross-encoder under the name that requests use."""
+
+    name: str
+    model: CrossEncoder
+
+    @classmethod
+    def load(cls, argument: str) -> "ServedReranker":
+        """Load a re-ranker given as MODEL or NAME=MODEL."""
+        name, model = split_name(argument)
+        return cls(name, CrossEncoder.load(model))
+
+    def score(self, query: str, texts: Sequence[str]) -> Vectors:
+        """The logit of each text, in the calling thread."""
+        return self.model.score([(query, text) for text in texts])
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,8 @@ def _notes(fit_input: FitInput) -> Iterator[str]:
         yield f"scores from {inspection.scores.least:g} to {inspection.scores.most:g}"
     if fit_input.data.ignored:
         yield f"columns not used: {listed(fit_input.data.ignored)}"
-    yield from (line.strip() for line in fit_input.data.reading)
+    if not handler(fit_input.data).by_structure:  # of files that are listed with their passages
+        yield from (line.strip() for line in fit_input.data.reading)
     yield from fit_input.data.notes
     yield from describe_unusable(fit_input)
     yield from (f"skipped: {count:,} {what}" for what, count in fit_input.data.skipped.items())

@@ -17,6 +17,7 @@ BODIES = {
     "/v1/embeddings": {"input": ["Two dogs run across the snow."], "encoding_format": "float"},
     "/v1/similarity": {"a": ["Yes", "No"], "b": ["Perhaps"]},
     "/v1/search": {"query": "dogs", "k": 3},
+    "/v1/rerank": {"query": "dogs", "documents": ["Two dogs run.", "Yes"]},
 }
 ODD_VALUES = (
     None,
@@ -68,7 +69,7 @@ def bad_json(choose: random.Random) -> Attack:
 def wrong_field(choose: random.Random) -> Attack:
     """A value of the wrong kind in place of the texts, and often in another field too."""
     path, _ = valid(choose)
-    texts = {"/v1/embeddings": "input", "/v1/similarity": "a", "/v1/search": "query"}[path]
+    texts = {"/v1/embeddings": "input", "/v1/similarity": "a", "/v1/search": "query", "/v1/rerank": "documents"}[path]
     wrong = [value for value in ODD_VALUES if not isinstance(value, str) or value == "\ud800"]
     body = {choose.choice(FIELDS): choose.choice(ODD_VALUES), texts: choose.choice(wrong)}
     return Attack((request(path, json.dumps(body).encode()),))

@@ -190,6 +190,7 @@ IN_CODE = [
 ]
 CODE_NOT_RUN = {
     "docs/extending.md": "installed and used by tests/test_extending.py",
+    "docs/databases.md": "run against the databases by tests/test_databases.py",
     "docs/serving.md": "asks a running server, as tests/cli/test_serving.py does with the same client",
     "docs/synthesis.md": "minutes of a language model",
 }

@@ -223,7 +223,23 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-fields = st.sampled_from(["input", "model", "dimensions", "encoding_format", "role", "user", "a", "b", "query", "k"])
+fields = st.sampled_from(
+    [
+        "input",
+        "model",
+        "dimensions",
+        "encoding_format",
+        "role",
+        "user",
+        "a",
+        "b",
+        "query",
+        "k",
+        "documents",
+        "texts",
+        "top_n",
+    ]
+)
 
 
 def test_any_json_gets_an_answer_of_2xx_or_4xx(make_service):
@@ -231,7 +247,12 @@ def test_any_json_gets_an_answer_of_2xx_or_4xx(make_service):
     client = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
     with asyncio.Runner() as runner:
 
-        @given(st.sampled_from(["/v1/embeddings", "/v1/similarity", "/v1/search"]), st.dictionaries(fields, values))
+        @given(
+            st.sampled_from(
+                ["/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/rerank", "/rerank", "/v1/classify"]
+            ),
+            st.dictionaries(fields, values),
+        )
         def check(path, body):
             headers = {"content-type": "application/json"}
             answer = runner.run(client.post(path, content=json.dumps(body), headers=headers))
@@ -266,8 +287,11 @@ def test_the_schema_names_every_answer(make_service):
     schema = get(make_service(), "/openapi.json").json()
     assert set(schema["paths"]) == {
         "/v1/embeddings",
+        "/v1/classify",
         "/v1/similarity",
         "/v1/search",
+        "/v1/rerank",
+        "/rerank",
         "/v1/models",
         "/v1/models/{name}",
         "/health",

@@ -35,6 +35,13 @@ def serve(
         str | None,
         typer.Option(metavar="DATA", help="The texts that /v1/search and the page search. By default none."),
     ] = None,
+    reranker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The cross-encoder of /v1/rerank: reranker, a folder or a hub name. By default none.",
+        ),
+    ] = None,
     column: ColumnOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
@@ -59,7 +66,7 @@ def serve(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Serve models over HTTP: OpenAI-compatible embeddings, similarity, search, and a page to try them on."""
+    """Serve models over HTTP: OpenAI-compatible embeddings, similarity, search, re-ranking, and a page to try."""
     try:
         from sentloom.serving.app import build_app
         from sentloom.serving.server import bind, run
@@ -68,7 +75,7 @@ def serve(
     from sentloom.cli.vectors import ground
     from sentloom.encoder.device import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
-    from sentloom.serving.models import load_models, tokenise_in_own_threads, warm_up
+    from sentloom.serving.models import ServedReranker, load_models, tokenise_in_own_threads, warm_up
     from sentloom.serving.server import limit_memory
     from sentloom.serving.service import Service, ServiceLimits, check_address, read_key
 
@@ -88,6 +95,7 @@ def serve(
             models={model.name: model for model in loaded},
             batcher=Batcher(executor, workers, limits),
             corpus=searched,
+            reranker=ServedReranker.load(reranker) if reranker else None,
             key=key,
             limits=ServiceLimits(max_body=max_body << 20, max_inputs=max_inputs),
         )

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Executor
 from importlib.resources import files
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import orjson
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from sentloom import __version__
+from sentloom.classify.classifier import Classifier
 from sentloom.encoder.formats.static import StaticBackbone
 from sentloom.encoder.heads import check_cut, cut
 from sentloom.encoder.tokens import Prompt, Role
@@ -23,18 +25,26 @@ from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
 from sentloom.serving.gate import GONE, App, Gate, queue_full
-from sentloom.serving.models import ServedModel, Tokenised
+from sentloom.serving.models import ServedModel, ServedReranker, Tokenised
 from sentloom.serving.schema import (
+    ClassifyRequest,
+    ClassifyResponse,
     EmbeddingRequest,
     EmbeddingResponse,
+    LabelledText,
     ModelCard,
     ModelList,
     Problem,
+    RankedDocument,
     Refusal,
+    RerankRequest,
+    RerankResponse,
     SearchRequest,
     SearchResponse,
     SimilarityRequest,
     SimilarityResponse,
+    TeiRank,
+    TeiRerankRequest,
     Usage,
     parse,
     refused,
@@ -73,7 +83,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 T = TypeVar("T")
-R = TypeVar("R", EmbeddingRequest, SimilarityRequest, SearchRequest)
+R = TypeVar("R", ClassifyRequest, EmbeddingRequest, SimilarityRequest, SearchRequest, RerankRequest, TeiRerankRequest)
 
 
 def _takes(kind: type[BaseModel]) -> dict[str, Any]:
@@ -154,6 +164,85 @@ async def search(request: Request) -> Response:
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
 
 
+@router.post("/v1/classify", response_model=ClassifyResponse, responses=REFUSALS, openapi_extra=_takes(ClassifyRequest))
+async def classify(request: Request) -> Response:
+    """The label of each text, its probability, and whether to leave the text to people."""
+    service, asked = _service(request), await _read(request, ClassifyRequest)
+    model = service.model(asked.model)
+    classifier = _classifier(model, asked.column)
+    vectors, tokenised = await _encode(request, model, asked.input, "symmetric")
+    _check_usable(model, vectors, "input")
+    answers = await _unless_gone(request, _in_thread(service.searchers, classifier.predict, vectors))
+    data = [
+        LabelledText(index=at, label=said.label, probability=said.probability, abstain=said.abstain or not text.strip())
+        for at, (text, said) in enumerate(zip(asked.input, answers, strict=True))
+    ]
+    usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
+    answer = ClassifyResponse(model=model.name, data=data, usage=usage)
+    return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
+
+
+@router.post("/v1/rerank", response_model=RerankResponse, responses=REFUSALS, openapi_extra=_takes(RerankRequest))
+async def rerank(request: Request) -> Response:
+    """Documents by how relevant they are to a query, in the form of Cohere and Jina."""
+    service, asked = _service(request), await _read(request, RerankRequest)
+    reranker = service.ranking(asked.model)
+    logits = await _rerank(request, reranker, asked.query, asked.documents)
+    results = [
+        RankedDocument(
+            index=row,
+            relevance_score=_share(logits[row]),
+            document={"text": asked.documents[row]} if asked.return_documents else None,
+        )
+        for row in _falling(logits)[: asked.top_n]
+    ]
+    answer = RerankResponse(id=str(uuid4()), model=reranker.name, results=results)
+    return _json(answer.model_dump_json(exclude_none=True).encode())
+
+
+@router.post("/rerank", response_model=list[TeiRank], responses=REFUSALS, openapi_extra=_takes(TeiRerankRequest))
+async def rerank_as_tei(request: Request) -> Response:
+    """The same in the form of Text Embeddings Inference."""
+    service, asked = _service(request), await _read(request, TeiRerankRequest)
+    logits = await _rerank(request, service.ranking(asked.model), asked.query, asked.texts)
+    answer: list[dict[str, Any]] = [
+        {"index": row, "score": float(logits[row]) if asked.raw_scores else _share(logits[row])}
+        | ({"text": asked.texts[row]} if asked.return_text else {})
+        for row in _falling(logits)
+    ]
+    return _json(_dump(answer))
+
+
+def _falling(logits: Vectors) -> list[int]:
+    """The rows, the highest first; equal ones stay in order."""
+    rows: list[int] = np.argsort(-logits, kind="stable").tolist()
+    return rows
+
+
+def _share(logit: float) -> float:
+    """A logit as a number from 0 to 1."""
+    return float(1 / (1 + np.exp(-np.float64(logit))))
+
+
+async def _rerank(request: Request, reranker: ServedReranker, query: str, texts: list[str]) -> Vectors:
+    """The logits of texts, unless the queue is full or the client goes away."""
+    service = _service(request)
+    if len(texts) > service.limits.max_reranked:
+        most = service.limits.max_reranked
+        raise Refusal(413, f"{len(texts):,} documents are more than {most:,}. Send the best ones of a search.")
+
+    async def scored() -> Vectors:
+        with service.batcher.admitted():
+            return await _in_thread(service.rankers, reranker.score, query, texts)
+
+    try:
+        return await _unless_gone(request, scored())
+    except QueueFull as full:
+        raise queue_full(full.retry_after) from None
+    except QueueClosed:
+        raise Refusal(503, "The server is shutting down. Try again.", retry_after="1") from None
+
+
 @router.get("/v1/models")
 async def models(request: Request) -> ModelList:
     """The served models, the first of which is the default."""
@@ -216,6 +305,16 @@ def _card(model: ServedModel) -> ModelCard:
         max_tokens=encoder.tokens.max_length,
         roles=sorted(role for role, prompt in encoder.prompts.items() if prompt != Prompt()),
     )
+
+
+def _classifier(model: ServedModel, column: str | None) -> Classifier:
+    columns = {own.column: own for own in reversed(model.classifiers)}
+    if not columns:
+        raise Refusal(404, f"{model.name} has no classifier. Serve a model that was fitted to texts with labels.")
+    if column is not None and column not in columns:
+        message = f"{model.name} has no labels {column}. Choose one of: {', '.join(columns)}."
+        raise Refusal(422, message, param="column")
+    return columns[column] if column is not None else model.classifiers[0]
 
 
 def _check_dimensions(model: ServedModel, dimensions: int) -> None:

@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from starlette.exceptions import HTTPException
 
 from sentloom.encoder.tokens import Role
@@ -48,6 +56,17 @@ def _are_token_ids(value: Any) -> bool:
 Texts = Annotated[list[str], BeforeValidator(_as_texts), WithJsonSchema(STRING_OR_LIST)]
 
 
+def _as_documents(value: Any, field: ValidationInfo) -> Any:
+    """Texts, or objects with the key text."""
+    if isinstance(value, list):
+        value = [part["text"] if isinstance(part, dict) and part.keys() == {"text"} else part for part in value]
+    return _as_texts(value, field)
+
+
+Query = Annotated[str, Field(min_length=1)]
+Documents = Annotated[list[str], BeforeValidator(_as_documents), WithJsonSchema(STRING_OR_LIST)]
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -71,11 +90,37 @@ class SimilarityRequest(_Request):
     b: Texts | None = None
 
 
+class ClassifyRequest(_Request):
+    """Texts to label."""
+
+    input: Texts
+    column: str | None = Field(None, description="Which label column, if the model has several. By default the first.")
+
+
 class SearchRequest(_Request):
     """Queries over the corpus."""
 
     query: Texts
     k: int = Field(10, ge=1, le=1000)
+
+
+class RerankRequest(_Request):
+    """A query and the documents to rank, as in the APIs of Cohere and Jina."""
+
+    query: Query
+    documents: Documents
+    top_n: int | None = Field(None, ge=1, description="How many to return. By default all.")
+    return_documents: bool = Field(False, description="Whether results have the texts.")
+
+
+class TeiRerankRequest(_Request):
+    """A query and the texts to rank, as in Text Embeddings Inference."""
+
+    query: Query
+    texts: Documents
+    raw_scores: bool = Field(False, description="Whether scores are logits instead of numbers from 0 to 1.")
+    return_text: bool = False
+    truncate: bool = Field(True, description="Ignored: pairs that are too long are always truncated.")
 
 
 class Usage(BaseModel):
@@ -99,6 +144,24 @@ class EmbeddingResponse(BaseModel):
     object: Literal["list"]
     model: str
     data: list[Embedding]
+    usage: Usage
+
+
+class LabelledText(BaseModel):
+    """The label of one text, its probability, and whether to leave the text to people."""
+
+    index: int
+    label: str
+    probability: float
+    abstain: bool
+
+
+class ClassifyResponse(BaseModel):
+    """Labels in the order of the texts."""
+
+    object: Literal["list"] = "list"
+    model: str
+    data: list[LabelledText]
     usage: Usage
 
 
@@ -127,6 +190,30 @@ class SearchResponse(BaseModel):
     model: str
     data: list[list[FoundText]]
     usage: Usage
+
+
+class RankedDocument(BaseModel):
+    """A document: its place in the request, how relevant it is (0 to 1), and its text if that was asked for."""
+
+    index: int
+    relevance_score: float
+    document: dict[str, str] | None = None
+
+
+class RerankResponse(BaseModel):
+    """Documents, the most relevant first."""
+
+    id: str
+    model: str
+    results: list[RankedDocument]
+
+
+class TeiRank(BaseModel):
+    """A text as Text Embeddings Inference ranks it."""
+
+    index: int
+    score: float
+    text: str | None = None
 
 
 class ModelCard(BaseModel):

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from sentloom.errors import InputError
 from sentloom.serving.batcher import Batcher, QueueClosed
-from sentloom.serving.models import Corpus, ServedModel
+from sentloom.serving.models import Corpus, ServedModel, ServedReranker
 from sentloom.serving.schema import Refusal
 
 VARIABLE = "SENTLOOM_API_KEY"
@@ -26,6 +26,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 READERS = 2  # threads that parse large bodies
 TOKENISERS = 2  # threads that tokenise long texts; encoding has its own
 SEARCHERS = 2  # threads that search
+RANKERS = 1  # threads that re-rank, each of which keeps all cores busy
 PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
 LEAST_VALUES = 1 << 16  # that a body may have, however few texts are allowed: token ids get their own refusal
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -90,6 +91,7 @@ class ServiceLimits:
     max_body: int = 4 << 20  # bytes
     max_inputs: int = 4096  # texts
     max_cells: int = 1_000_000  # of a similarity matrix
+    max_reranked: int = 1_000  # documents of a query
     max_found: int = 10_000  # results of a search, for all its queries together
     body_seconds: float = 10.0
     answer_seconds: float = 30.0  # until the client has read its answer
@@ -108,6 +110,7 @@ class Service:
     models: dict[str, ServedModel]
     batcher: Batcher
     corpus: Corpus | None = None
+    reranker: ServedReranker | None = None
     key: Key | None = None
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     in_flight: int = 0
@@ -120,6 +123,7 @@ class Service:
         self.readers = ThreadPoolExecutor(READERS, "read")
         self.tokenisers = ThreadPoolExecutor(TOKENISERS, "tokenise")
         self.searchers = ThreadPoolExecutor(SEARCHERS, "search")
+        self.rankers = ThreadPoolExecutor(RANKERS, "rank")
         self._probing = asyncio.Lock()
         self._probed: tuple[float, dict[str, float | None]] = (-PROBED_EVERY, {})
         self._wrong: dict[str, float] = {}  # the models whose last probe got another vector, and its cosine
@@ -145,6 +149,16 @@ class Service:
         if self.corpus is None:
             raise Refusal(404, "No corpus is searched here. Start the server with --corpus DATA.", code="no_corpus")
         return self.corpus
+
+    def ranking(self, name: str | None) -> ServedReranker:
+        """The re-ranker, which a request may name."""
+        if self.reranker is None:
+            message = "No re-ranker is served here. Start the server with --reranker MODEL."
+            raise Refusal(404, message, code="no_reranker")
+        if name not in (None, self.reranker.name):
+            message = f"There is no re-ranker {str(name)[:200]!r}. Name {self.reranker.name}, or none."
+            raise Refusal(404, message, param="model", code="model_not_found")
+        return self.reranker
 
     async def health(self) -> dict[str, float | None]:
         """For each model the cosine of its probe's vector with the expected one, at most a second old.

@@ -180,3 +180,11 @@ def test_the_search_corpus_has_the_answers_of_pairs_once(tmp_path):
     texts = build_dataset(Shape.TEXTS, [("zwei",), ("drei",)])
     write_search_corpus([input_of(pairs), input_of(texts)], ["null", "eins"], tmp_path / "corpus.parquet")
     assert pq.read_table(tmp_path / "corpus.parquet").column("text").to_pylist() == ["null", "eins", "zwei", "drei"]
+
+
+def test_pairs_of_a_search_log_are_weighted_and_measured_once(base, tmp_path):
+    (tmp_path / "log.csv").write_text("query,clicked,count\none,eins,1\ntwo,zwei,7\n")
+    log = read(tmp_path / "log.csv")
+    (pairs,), cuts = write_training_sets([input_of(log)], [log], [base], tmp_path)
+    assert pairs.rows == 4
+    assert len(cuts) == 1

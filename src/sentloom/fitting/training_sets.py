@@ -131,12 +131,13 @@ def write_training_sets(
     by_shape: dict[Shape, TrainingSet] = {}
     cuts = []
     for number, (fit_input, data) in enumerate(zip(inputs, rows, strict=True), 1):
-        for part in handler(data).training_parts(data):
+        for place, part in enumerate(handler(data).training_parts(data)):
+            rows_themselves = place == 0  # the others are what these contain besides
             path = training_file(folder, number, part)
             write(part, path)
             training_set, cut = _training_set(part, path, fit_input.language, bases)
-            cuts += [cut] if part is data else []
-            spoken = _write_languages((by_language or {}).get(number, ()), path) if part is data else []
+            cuts += [cut] if rows_themselves else []
+            spoken = _write_languages((by_language or {}).get(number, ()), path) if rows_themselves else []
             whole = LanguageFile(fit_input.language or "", training_set.rows, training_set.files[0])
             training_set = replace(training_set, language_files=tuple(spoken) or (whole,))
             known = by_shape.get(part.shape)

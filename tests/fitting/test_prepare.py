@@ -1,5 +1,7 @@
 """Prepare: real files become inputs, splits, training files and tasks; labels decide over raw text."""
 
+import json
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -8,6 +10,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.evaluation.bench import main_scores
 from sentloom.fitting.prepare import prepare_inputs
+from sentloom.fitting.request import make_request
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 
@@ -67,3 +70,21 @@ def test_nothing_is_chosen_on_test_rows(base, tmp_path):
         assert len(chosen) >= 25
         assert len(proven) >= 25
         assert chosen.isdisjoint(proven)
+
+
+def test_the_splits_of_a_folder_are_used_though_their_queries_search_one_corpus(base, tmp_path):
+    texts, folder = small_base.sentences(120, 6), tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    rows = [{"_id": f"{n}", "text": text} for n, text in enumerate(texts)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    queries = [{**row, "text": small_base.other(row["text"])} for row in rows]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
+    for split, numbers in (("train", range(90)), ("test", range(80, 120))):  # ten queries are in both
+        lines = [f"{n}\t{at % 120}\t{grade}" for n in numbers for at, grade in ((n, 2), (n + 1, 1))]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    asked = make_request([str(folder)], tmp_path / "model", {"base": "unused"})
+    prepared = prepare_inputs(asked, [base], [].append)
+    (counts,) = prepared.row_counts
+    assert counts.read == 180
+    assert counts.left_out[f"rows with sentences of retrieval:{folder}?split=test"] == 20
+    assert counts.train + counts.validation + counts.test > 100

@@ -86,6 +86,11 @@ class Request(Options):
         return (name in self.in_memory and self.in_memory[name].label) or name
 
     @property
+    def own_tests(self) -> set[str]:
+        """The evaluation sets of folders with judgements whose training split is an input."""
+        return {_test_of(name) for name in self.data if split_name(name)[1].split == TRAIN}
+
+    @property
     def recipe(self) -> Path | None:
         """The recipe, if one is given instead of data."""
         (first, *_) = self.data
@@ -182,8 +187,13 @@ def _with_own_splits(request: Request, name: str) -> Request:
     if not {TRAIN, TEST} <= splits.keys():
         return replace(request, corpus=corpus)
     data = tuple(named(other, split=TRAIN) if other == name else other for other in request.data)
-    against = request.against or (f"retrieval:{named(name, split=TEST)}",)
+    against = request.against or (_test_of(name),)
     return replace(request, data=data, against=against, corpus=corpus)
+
+
+def _test_of(name: str) -> str:
+    """The evaluation set of a folder with judgements: its test queries search its corpus."""
+    return f"retrieval:{named(name, split=TEST)}"
 
 
 def absolute(name: str) -> str:

@@ -10,7 +10,7 @@ there. With few clusters there is no validation side, and routes are chosen by c
 rows per label nothing is held out at all: each of them teaches more than it could show.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -88,7 +88,8 @@ def split_inputs(
 
     Also return what is to be said about the clusters.
     """
-    scored, why = distinct_keys([sentences_of(task) for task in against]), _scored_on(request)
+    scored = distinct_keys([sentences_of(_apart(task, request.own_tests)) for task in against])
+    why = _scored_on(request)
     rows = [apart_from(fit_input.data, scored) if against else fit_input.data for fit_input in inputs]
     leaked = [len(fit_input.data) - len(left) for fit_input, left in zip(inputs, rows, strict=True)]
     for fit_input, count in zip(inputs, leaked, strict=True):
@@ -109,6 +110,11 @@ def split_inputs(
     for line in notes:
         log(line)
     return splits, notes
+
+
+def _apart(task: Task, own_tests: Container[str]) -> Task:
+    """What a task has that no row may train on: of a folder's own splits the queries, since all search one corpus."""
+    return replace(task, texts={"query": task.texts["query"]}) if task.name in own_tests else task
 
 
 def _scored_on(request: Request) -> str:

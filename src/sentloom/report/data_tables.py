@@ -33,6 +33,10 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
     lines += [f"  {note}" for note in (*data.reading, *data.notes)]
     if data.ignored and not data.of_documents:  # which know their titles and headings without being told
         lines.append(f"  unused columns: {listed(data.ignored)}")
+    if data.left_out:
+        read = len(data) + data.left_out
+        why = "; ".join(str(kind) for kind in data.irregular if not kind.repaired)
+        lines.append(f"  {data.left_out:,} of {read:,} rows cannot be used and are left out: {why}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
 

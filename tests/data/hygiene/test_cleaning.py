@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentloom.data import read
 from sentloom.data.dataset import scratch_table
 from sentloom.data.hygiene.cleaning import CleanReport, CleanSettings, clean, tidy
 from sentloom.data.shapes import Shape, text_columns
@@ -234,3 +235,12 @@ def test_one_side_can_be_made_distinct() -> None:
 def test_rules_that_do_not_fit_the_shape_are_refused(settings, shape, message) -> None:
     with pytest.raises(InputError, match=message):
         clean(build_dataset(shape, [("a", "b")[: len(text_columns(shape))]]), CleanSettings(**settings))
+
+
+def test_a_row_with_two_problems_is_dropped_once(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer\n" + "who,we\n" * 2 + ",\nwhen,\n")
+    _, report = clean(read(path, max_unusable=0.5), CleanSettings())
+    (unusable,) = [rule for rule in report.rules if rule.rule == "unusable"]
+    assert (report.rows_before, unusable.rows) == (4, 2)
+    assert "column 'question'; empty" in unusable.why

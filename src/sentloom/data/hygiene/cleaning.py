@@ -134,9 +134,15 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
 
 def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
     """Yield what was repaired or left out when the data was read."""
-    for kind in dataset.irregular:
-        rule, effect = ("repair", REPAIRED) if kind.repaired else (UNUSABLE, DROPPED)
-        yield RuleCount(rule, effect, kind.what, kind.count, kind.where)
+    unusable = [kind for kind in dataset.irregular if not kind.repaired]
+    yield from (
+        RuleCount("repair", REPAIRED, kind.what, kind.count, kind.where) for kind in dataset.irregular if kind.repaired
+    )
+    if sum(kind.count for kind in unusable) > dataset.left_out:  # some rows have several of these problems
+        why = "; ".join(kind.what for kind in unusable)
+        yield RuleCount(UNUSABLE, DROPPED, why, dataset.left_out, unusable[0].where)
+    else:
+        yield from (RuleCount(UNUSABLE, DROPPED, kind.what, kind.count, kind.where) for kind in unusable)
 
 
 def _check_fit(dataset: Dataset, settings: CleanSettings) -> None:

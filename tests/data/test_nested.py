@@ -97,3 +97,18 @@ def test_paths_are_read_as_they_are_written(steps: list[str | int]) -> None:
 def test_a_key_of_a_list_is_taken_of_every_object() -> None:
     assert value_at({"m": [{"c": 1}, {"c": 2}]}, ("m", "c")) == [1, 2]
     assert value_at({"m": []}, ("m", 0)) is None
+
+
+def test_a_name_that_no_row_has_is_named_and_not_repaired(tmp_path):
+    put(tmp_path / "a.jsonl", '{"ticket": {"subject": "one"}}\n{"ticket": {"subject": "two"}}\n')
+    with pytest.raises(DataError, match="empty in all rows, or not what was meant") as raised:
+        read(tmp_path / "a.jsonl", columns="text=ticket.subjekt")
+    assert "check" not in str(raised.value)
+
+
+def test_rows_in_memory_are_looked_into_like_files():
+    rows = [TICKET, {**TICKET, "messages": [{"content": "Paper jam."}]}]
+    data = read(rows, columns="anchor=ticket.subject,positive=messages[-1].content")
+    assert data["positive"] == ["Add toner.", "Paper jam."]
+    with pytest.raises(InputError, match=r"(?i)texts inside objects are named ticket.subject, messages\[-1\].content"):
+        read(rows)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sentloom.data.dataset import FILE, LINE
-from sentloom.data.findings import Findings
+from sentloom.data.findings import EMPTY_CELLS, Findings
 from sentloom.data.layout import Layout
 from sentloom.data.limits import LONGEST, shown
 from sentloom.data.nli import nli_label
@@ -241,7 +241,7 @@ def _parse_one(parse: Callable[[Any], Any], name: str, cell: object, place: int,
     except CellFault as fault:
         column = f"in column {shown(name)!r}"
         empty = fault.cause is Cause.EMPTY
-        kind = f"empty cells {column}" if empty else f"cells that are not {fault.expected} {column}"
+        kind = f"{EMPTY_CELLS} {column}" if empty else f"cells that are not {fault.expected} {column}"
         cause = {Cause.EMPTY: MISSING_VALUES, Cause.ENCODING: OTHER_ENCODING}.get(fault.cause, "")
         findings.problem(place, f"{fault.problem} {column}", fault.expected, kind, cause)
         return UNUSABLE

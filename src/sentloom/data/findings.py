@@ -16,6 +16,7 @@ from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem, option
 
 MOST_KINDS = 50
 OTHER = "other problems"
+EMPTY_CELLS = "empty cells"
 SHOWN_PLACES = 5
 RIGHT_FILE = "check that this is the right file and that its extension matches its content"
 CORRECT = "correct the file and read it again"
@@ -48,6 +49,7 @@ class Findings:
     def __init__(self, allowance: Allowance = STRICT, cleaned: Sequence[str] = ("FILE",)) -> None:
         self.allowance, self.total = allowance, 0
         self.repeated = 0  # further problems of rows that already had one
+        self.seen = 0  # rows, usable or not
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
         self.unread: list[Unread] = []  # files of a folder
@@ -114,6 +116,11 @@ class Findings:
         kinds = sorted(self._kinds.items(), key=lambda item: -item[1].count)
         summary = [f"{kind.count:,} {what}" for what, kind in kinds]
         cause = kinds[0][1].cause if kinds else ""
+        if kinds and kinds[0][0].startswith(EMPTY_CELLS) and kinds[0][1].count >= self.seen > 1:
+            cause, fix = (
+                "this column is empty in all rows, or not what was meant",
+                f"name another with {option('columns')}",
+            )
         problems = [problem for *_, problem in self._first]
         return DataError(problems, self.total, fix, summary, cause)
 

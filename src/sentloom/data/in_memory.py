@@ -20,6 +20,7 @@ from sentloom.data.dataset import BATCH_ROWS, Dataset
 from sentloom.data.findings import Findings
 from sentloom.data.layout import ShapeRequest
 from sentloom.data.limits import MOST_UNPACKED
+from sentloom.data.nested import parse_path, suggested, value_at
 from sentloom.data.nli import is_nli_word
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.data.typed import Typed
@@ -69,6 +70,7 @@ class MemoryColumns:
     names: Sequence[str]
     columns: Sequence[Sequence[object]]
     places: Sequence[int]
+    suggested: tuple[str, ...] = ()  # names of texts inside the objects of a row
 
     def peek(self, at: int) -> object:
         """Return the first cell of a column."""
@@ -127,7 +129,7 @@ def _as_list(data: object) -> list[object]:
 def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) -> MemoryColumns:
     first = rows[0] if rows else ""
     if isinstance(first, Mapping):
-        return _of_dicts(rows, findings)
+        return _of_dicts(rows, request, findings)
     if isinstance(first, tuple | list):
         _refuse_lists_of_rows(first)
         return _of_tuples(rows, len(first), request, findings)
@@ -144,12 +146,16 @@ def _refuse_lists_of_rows(first: Sequence[object]) -> None:
         raise InputError("the list, row 1", "found a list of rows", "a string, a tuple or a dict", fix)
 
 
-def _of_dicts(rows: list[object], findings: Findings) -> MemoryColumns:
-    """Use the keys of all dicts as columns; a key that a dict lacks gives an empty cell."""
+def _of_dicts(rows: list[object], request: ShapeRequest, findings: Findings) -> MemoryColumns:
+    """Use the keys of all dicts as columns, and asked values inside; a key that a dict lacks gives an empty cell."""
     valid = _rows_of_kind(rows, Mapping, "a dict", findings)
     keys = list(dict.fromkeys(key for _, row in valid for key in row))
-    columns = [[row.get(key) for _, row in valid] for key in keys]
-    return MemoryColumns([str(key) for key in keys], columns, [place for place, _ in valid])
+    names, columns = [str(key) for key in keys], [[row.get(key) for _, row in valid] for key in keys]
+    for name in map(str, request.named):
+        if name not in names and (steps := parse_path(name)):
+            names.append(name)
+            columns.append([value_at(row, steps) for _, row in valid])
+    return MemoryColumns(names, columns, [place for place, _ in valid], tuple(suggested(valid[0][1])) if valid else ())
 
 
 def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: Findings) -> MemoryColumns:

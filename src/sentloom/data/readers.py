@@ -21,7 +21,7 @@ from sentloom.data.in_memory import Data, name_of
 from sentloom.data.inputs import DOCUMENTS, MEMORY, File, Input, cleaning_options, find_inputs, named
 from sentloom.data.json_rows import recognised
 from sentloom.data.layout import Columns, Layout, ShapeRequest, UnclearColumns, as_columns, layout_of
-from sentloom.data.limits import STRICT, Allowance
+from sentloom.data.limits import STRICT, Allowance, listed
 from sentloom.data.nli import is_nli_word
 from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape
 from sentloom.data.sources import Source, joined_hash, open_source
@@ -143,6 +143,7 @@ class _Reading:
         if layout is None:
             return
         for chunk in source.chunks(layout):
+            self.findings.seen += len(chunk.places)
             batch = make_batch(layout, chunk, number, self.findings) if chunk.places else None
             if batch is not None and batch.num_rows:
                 batch = self._counted(batch, entry.how.min_count)
@@ -169,7 +170,7 @@ class _Reading:
         try:
             layout = layout_of(entry.name, source.names, lambda at: is_nli_word(source.peek(at)), self.request)
         except UnclearColumns as error:
-            raise (self.findings.error() if self.findings.total else _with_inner(error, source.suggested)) from None
+            raise (self.findings.error() if self.findings.total else _with_hint(error, source)) from None
         except InputError as error:  # report damage first: it may be why the header cannot be understood
             raise (self.findings.error() if self.findings.total else error) from None
         self.layouts.append(layout)
@@ -187,11 +188,15 @@ class _Reading:
         return layout
 
 
-def _with_inner(error: UnclearColumns, names: Sequence[str]) -> UnclearColumns:
-    """The error, with the names of texts inside objects, if there are any."""
-    if not names:
+def _with_hint(error: UnclearColumns, source: Source) -> UnclearColumns:
+    """The error, with the names of texts inside objects or of other sheets, if there are any."""
+    if not (source.suggested or source.others):
         return error
-    fix = f"texts inside objects are named {', '.join(names)}: {option('columns', f'text={names[0]}')}"
+    if source.suggested:
+        names = source.suggested
+        fix = f"texts inside objects are named {', '.join(names)}: {option('columns', f'text={names[0]}')}"
+    else:
+        fix = f"name another sheet with {option('sheet')}: {listed(source.others)}"
     return UnclearColumns(error.where, error.problem, error.expected, fix)
 
 

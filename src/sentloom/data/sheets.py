@@ -31,8 +31,9 @@ class Sheet:
             names = ", ".join(facts["sheets"])
             raise InputError(str(path), f"there is no sheet {sheet!r}", f"one of {names}", f"correct {option('sheet')}")
         others = [name for name in facts["sheets"] if name != facts["sheet"]]
-        if others and sheet is None:
-            also = ", ".join(others)
+        self.others = tuple(others) if sheet is None else ()
+        if self.others:
+            also = ", ".join(self.others)
             findings.notes.append(
                 f"{path}: the sheet {facts['sheet']} is read ({option('sheet')} names another: {also})"
             )

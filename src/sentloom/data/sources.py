@@ -16,7 +16,7 @@ from sentloom.data.delimited import DelimitedRows, dialect_of
 from sentloom.data.documents import rows as passages
 from sentloom.data.encodings import WESTERN
 from sentloom.data.findings import Findings
-from sentloom.data.in_memory import open_rows
+from sentloom.data.in_memory import MemoryColumns, open_rows
 from sentloom.data.inputs import BEIR, DOCUMENTS, MEMORY, SHEET, TWINS, Input
 from sentloom.data.json_rows import ARRAY_NOTE, array_records, jsonl_records
 from sentloom.data.layout import Layout, ShapeRequest
@@ -45,6 +45,7 @@ class Source:
     sha256: Callable[[], str]
     size: Callable[[], int]
     suggested: tuple[str, ...] = ()  # names of texts inside the objects of a row
+    others: tuple[str, ...] = ()  # the sheets that are not read, unless one was asked for
 
 
 def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
@@ -285,7 +286,7 @@ def _open_sheet(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
             cells = [[*cells, *[""] * (width - len(cells))] for _, cells in part]
             yield Chunk([number for number, _ in part], {at: [row[at] for row in cells] for at in layout.positions})
 
-    return Source(names=names, peek=sheet.peek, chunks=chunks, sha256=sheet.sha256, size=lambda: 0)
+    return Source(names=names, peek=sheet.peek, chunks=chunks, sha256=sheet.sha256, size=lambda: 0, others=sheet.others)
 
 
 def _open_judged(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
@@ -319,4 +320,7 @@ def _open_memory(entry: Input, request: ShapeRequest, findings: Findings) -> Sou
                 digest.update(f"{row!r}\n".encode())
             yield chunk
 
-    return Source(names=data.names, peek=data.peek, chunks=chunks, sha256=digest.hexdigest, size=lambda: 0)
+    inner = data.suggested if isinstance(data, MemoryColumns) else ()
+    return Source(
+        names=data.names, peek=data.peek, chunks=chunks, sha256=digest.hexdigest, size=lambda: 0, suggested=inner
+    )

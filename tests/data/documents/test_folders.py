@@ -171,6 +171,9 @@ def test_spreadsheets_among_documents_and_alone(tmp_path: Path) -> None:
     assert read(path, sheet="Second")["text"] == read(path, sheet="2")["text"] == ["One."]
     notes = xlsx(tmp_path / "notes.xlsx", Notes=[["Please read this."]], FAQ=rows)
     assert read(notes)["anchor"] == ["Who?", "How?"], "the first sheet with rows below a header"
+    cover = xlsx(tmp_path / "cover.xlsx", Cover=[["The FAQ"], ["Please read this."]], FAQ=rows)
+    with pytest.raises(InputError, match="Name another sheet with sheet: FAQ"):
+        read(cover)
     with pytest.raises(InputError, match=r"there is no sheet 'Third'. Expected one of First, Second"):
         read(path, sheet="Third")
     with pytest.raises(DataError, match="the spreadsheet cannot be read"):

@@ -1,10 +1,11 @@
-"""Does the winner of `choose` win on rows that it never saw?
+"""Whether the winner of `choose` wins on rows that it never saw.
 
     python -m benchmarks.choices DATA [-o out/choices] [--sets QNLI.dev] [--rows 150] [--fresh 100]
 
-DATA has qa/qa_pairs.en.tsv.gz. `choose` gets some pairs of each set and seven searches: three encoders, words, and words
-beside each encoder. Then all of them search for other pairs, of which `choose` has seen neither question nor answer.
-Every finished set is kept in OUT as a JSON file, so that a run that was killed resumes; OUT/table.md has the table.
+DATA has qa/qa_pairs.en.tsv.gz. `choose` gets some pairs of each set and seven searches: three encoders, words, and
+words beside each encoder. Then all of them search for other pairs, of which `choose` has seen neither question nor
+answer. Every finished set is kept in OUT as a JSON file, so that a run that was killed resumes; OUT/table.md has the
+table.
 """
 
 import argparse

@@ -25,7 +25,7 @@ def table() -> Iterator[str]:
 
 def typed(option: Option) -> str:
     """An option as it is typed."""
-    flag = option.name.replace("_", "-")
+    flag = option.flag
     if option.is_flag:
         return f"--no-{flag}" if option.default else f"--{flag}"
     return f"--{flag} {option.metavar or '|'.join(option.choices)}".replace("|", "\\|")

@@ -33,6 +33,7 @@ def test_documents_alone_are_judged_by_their_titles_and_headings(run, folder: Pa
     assert done.returncode in (0, 3), done.stdout + done.stderr
     output = " ".join(done.stdout.split())
     assert "152 files: 150 read, 2 not read: 1 of the kind .png, 1 without text" in output
+    assert output.count(" files") == 1
     assert f"{folder}: 450 passages" in output
     assert f"{folder}: titles, headings and links: 450 pairs (heading, passage)" in output
     assert "on titles and headings of your documents" in output

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from sentloom import fit
+from sentloom.data.inputs import named
 from sentloom.errors import DataError
+from sentloom.fitting.inputs import InputSource, look
 from tests.fitting import small_base
 
 ROWS = 500
@@ -57,6 +59,9 @@ def test_more_than_five_percent_are_refused(run, tmp_path):
     done, result, output = run(data, budget="60steps")
     assert done.returncode == 2
     assert "26 of 500 rows are unusable, more than 5%" in done.stderr
+    assert "--max-unusable 6%" in done.stderr
+    (source,) = look([InputSource(named(data, max_unusable="6%"))])
+    assert (len(source.data), source.name) == (474, f"{data}?max_unusable=0.06")
     assert f"sentloom check {data} -o" in done.stderr
     assert result is None
     assert not output.exists()

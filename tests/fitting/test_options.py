@@ -119,7 +119,7 @@ def test_a_plan_depends_on_the_content_of_what_is_named(name):
 
 def test_a_plan_does_not_depend_on_what_is_only_shown_or_found_in_the_rows():
     assert {option.name for option in OPTIONS.values() if option.plan == "no"} == {
-        *("labels", "reranker", "strict", "examples"),
+        *("continue_", "labels", "reranker", "strict", "examples"),
     }
 
 

@@ -248,7 +248,9 @@ def test_any_json_gets_an_answer_of_2xx_or_4xx(make_service):
     with asyncio.Runner() as runner:
 
         @given(
-            st.sampled_from(["/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/rerank", "/rerank"]),
+            st.sampled_from(
+                ["/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/rerank", "/rerank", "/v1/classify"]
+            ),
             st.dictionaries(fields, values),
         )
         def check(path, body):
@@ -285,6 +287,7 @@ def test_the_schema_names_every_answer(make_service):
     schema = get(make_service(), "/openapi.json").json()
     assert set(schema["paths"]) == {
         "/v1/embeddings",
+        "/v1/classify",
         "/v1/similarity",
         "/v1/search",
         "/v1/rerank",

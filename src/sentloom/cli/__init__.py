@@ -45,7 +45,7 @@ def _root(
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Fit an encoder, and prove that it is better": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
     "Compare whole searches": (systems.choose, systems.gate),
-    "Use an encoder": (vectors.search, jobs.predict, vectors.encode, serving.serve),
+    "Use an encoder": (vectors.search, jobs.predict, jobs.dedupe, vectors.encode, serving.serve),
     "Convert an encoder": (exporting.export, exporting.shrink),
 }
 for panel, verbs in PANELS.items():

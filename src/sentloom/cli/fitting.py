@@ -36,7 +36,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _typed(option: Option) -> Any:
     """The type of an option of the command, and its help."""
-    flag = option.name.replace("_", "-")
+    flag = option.flag
     if option.is_flag:
         only = f"--{flag}" if option.default is False else f" /--no-{flag}"  # the one that changes something
         return Annotated[bool, typer.Option(only, show_default=False, help=option.described)]

@@ -94,3 +94,56 @@ def _summary(name: str, said: Sequence["Prediction"]) -> str:
     shown = ", ".join(f"{label} {count:,}" for label, count in counts[:SHOWN_LABELS])
     more = f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
     return f"{name}: {shown}{more}; {left:,} of {len(said):,} are left to people ({left / len(said):.0%})"
+
+
+def dedupe(
+    model: Model,
+    data: Rows,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write: .csv, .tsv, .jsonl or .parquet."),
+    ],
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="COSINE",
+            min=0.0,
+            max=1.0,
+            help="How similar two texts must be. By default what the fit of the model proved.",
+        ),
+    ] = None,
+    column: ColumnOption = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+    backend: BackendOption = "torch",
+    spreadsheet_safe: SpreadsheetOption = False,
+    sheet: SheetOption = None,
+    encoding: EncodingOption = None,
+) -> None:
+    """Find groups of rows whose texts mean the same, each with a representative.
+
+    The rows that have duplicates are written with all their columns, group by group, the representative first. Run the
+    same command again to resume.
+    """
+    from sentloom.api.duplicates import find_duplicates, proven_threshold
+    from sentloom.data.as_it_is import read_as_it_is
+    from sentloom.data.inputs import named
+    from sentloom.data.shapes import Shape
+    from sentloom.data.writers import check_ending, write
+
+    check_ending(output, Shape.TEXTS, ("text", "group"))
+    cosine = proven_threshold(model) if threshold is None else threshold
+    rows = read_as_it_is(named(data, sheet=sheet, encoding=encoding), column)
+    encoder = load(model, None, device, precision, backend)
+    with resumable():
+        duplicates = find_duplicates(encoder, rows, cosine, output)
+    columns = {
+        "group": duplicates.groups.tolist(),
+        "representative": duplicates.is_representative.tolist(),
+        "cosine": [round(value, 4) for value in duplicates.cosines.tolist()],
+    }
+    write(rows.take(duplicates.rows).with_columns(columns), output, spreadsheet_safe)
+    share = f"; {duplicates.recall:.1%} of the pairs of a sample were found" if duplicates.recall is not None else ""
+    among = f"{len(duplicates.rows):,} of {len(rows.table):,} rows from a cosine of {cosine:.2f} on"
+    show(f"{duplicates.count:,} groups, {among}{share}", f"written: {output}")

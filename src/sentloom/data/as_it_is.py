@@ -1,10 +1,11 @@
 """Read a file as it is: every row in order, also blank ones, with all columns. For commands that add columns to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sentloom.data.cells import CellFault, as_kept
@@ -33,6 +34,10 @@ class FileRows:
     def texts(self) -> list[str]:
         """The text of each row; empty where it has none."""
         return [as_kept(cell) for cell in self.table.column(self.column).to_pylist()]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "FileRows":
+        """Some of the rows, in this order."""
+        return replace(self, table=self.table.take(pa.array(rows)))
 
     def with_columns(self, columns: Mapping[str, Sequence[object]]) -> Dataset:
         """The rows with more columns, to be written; names that are taken get `predicted_` in front."""

@@ -1,6 +1,7 @@
 """What reading a file finds: problems with their places, counted by kind; repairs; skipped lines."""
 
 import bisect
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import NoReturn
 from sentloom.data.dataset import Irregular
 from sentloom.data.documents.folder import Unread
 from sentloom.data.limits import STRICT, Allowance
-from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
+from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem, option
 
 MOST_KINDS = 50
 OTHER = "other problems"
@@ -136,7 +137,8 @@ class Findings:
         unusable = f"{self.lost:,} of {whole:,} rows are unusable, more than {share}"
         if self.allowance.repair:
             return f"{unusable}: {RIGHT_FILE}"
-        return f"{unusable}: {self._clean()}"
+        enough = f"{math.ceil(100 * self.lost / whole)}%"
+        return f"{unusable}: {self._clean()}, or leave them out with {option('max_unusable', enough)}"
 
     @staticmethod
     def _kind(kinds: dict[str, _Kind], what: str) -> _Kind:

@@ -107,6 +107,8 @@ def named(path: str | Path, **how: Any) -> str:
     given = {name: value for name, value in how.items() if value not in (None, 0)}
     if not given:
         return str(path)
+    if "max_unusable" in given:
+        given["max_unusable"] = f"{_share(str(given['max_unusable'])):g}"
     file, before = split_name(path)
     stated = {name: value for name, value in before._asdict().items() if value not in (None, 0)}
     return f"{file}?{urlencode({**stated, **given})}"

@@ -123,6 +123,8 @@ class _Reading:
         try:
             for _ in _Reading(self.request, [entry], Findings(self.findings.allowance)).batches(lambda size: None):
                 pass
+        except UnclearColumns:
+            return f"without a column of texts; by its own name it is read, with {option('columns', 'text=NAME')}"
         except SentloomError as error:
             return error.problem
         return ""

@@ -119,6 +119,7 @@ def build_result(job: Job, prepared: Prepared, raced: Raced, findings: Findings)
         if proof.gate.passed or not prepared.proving
         else advice_after(proof, best, prepared, plan, request.folder),
         warnings=(
+            *_other_vectors(request, written and not (classified and not classified.fitted)),
             *language_gap(own, prepared.inputs),
             *proof.warnings,
             *language_warnings(findings.by_language),
@@ -155,6 +156,13 @@ def _classifiers(classified: Classified | None, request: Request) -> tuple[Class
     if classified is None or request.examples:
         return classified.summaries if classified else ()
     return tuple(replace(summary, mistakes=(), suspects=()) for summary in classified.summaries)
+
+
+def _other_vectors(request: Request, is_new: bool) -> Iterator[str]:
+    """What to do with an index after a model is continued."""
+    if request.continue_ and is_new:
+        old = request.continue_.name
+        yield f"Its vectors are other ones than those of {old}, which it continues: an index of those must be rebuilt."
 
 
 def _title(request: Request) -> str:

@@ -30,7 +30,7 @@ from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.shapes import COLUMNS, TITLE, Shape, form_of, squash, text_columns
 from sentloom.engine.rows import InputFile
 from sentloom.errors import InputError, option
-from sentloom.fitting.clusters import sentences
+from sentloom.fitting.clusters import Keys, sentences
 from sentloom.fitting.shapes import handler
 from sentloom.fitting.shapes.documents import PASSAGES
 from sentloom.fitting.shapes.nli import FEWEST_TRIPLETS
@@ -49,6 +49,14 @@ RECIPES = (".yaml", ".yml")  # files that are no data
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The rows of an earlier fit, by hashes of their texts: what it trained on, and what it tested with."""
+
+    trained: Keys
+    tested: Keys
+
+
+@dataclass(frozen=True)
 class FitInput:
     """One file of the user. `data` is cleaned and without repeated rows; the inspection is of the file as read."""
 
@@ -60,6 +68,7 @@ class FitInput:
     label_column: str = ""  # which of several label columns of one file this input has
     read: int = 0  # rows in the file, or in memory
     lost: Mapping[str, int] = field(default_factory=dict)  # reason -> rows that are not in `data`
+    earlier: Earlier | None = None  # among the rows, if a model is continued
 
     @property
     def languages(self) -> dict[str, str | None]:
@@ -135,6 +144,10 @@ def read_inputs(sources: Sequence[InputSource], request: "Request", log: "Log") 
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
     refuse_unknown_groups(request.group, inputs)
+    if request.continue_:
+        from sentloom.fitting.continuing import with_earlier_rows  # which imports PyTorch
+
+        inputs = with_earlier_rows(inputs, request.folder_of(request.continue_), log)
     for fit_input in inputs:
         refuse_too_little(fit_input)
         for line in describe_input(fit_input):
@@ -318,7 +331,8 @@ def _notes(fit_input: FitInput) -> Iterator[str]:
         yield f"scores from {inspection.scores.least:g} to {inspection.scores.most:g}"
     if fit_input.data.ignored:
         yield f"columns not used: {listed(fit_input.data.ignored)}"
-    yield from (line.strip() for line in fit_input.data.reading)
+    if not handler(fit_input.data).by_structure:  # of files that are listed with their passages
+        yield from (line.strip() for line in fit_input.data.reading)
     yield from fit_input.data.notes
     yield from describe_unusable(fit_input)
     yield from (f"skipped: {count:,} {what}" for what, count in fit_input.data.skipped.items())

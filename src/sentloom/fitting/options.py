@@ -82,6 +82,11 @@ class Option:
     default: Any = None
 
     @property
+    def flag(self) -> str:
+        """Its name in a command; in Python a word of the language has an underscore after it."""
+        return self.name.rstrip("_").replace("_", "-")
+
+    @property
     def is_flag(self) -> bool:
         """Whether it is on or off."""
         return self.kind is bool
@@ -149,6 +154,18 @@ class Options:
             by_recipe=True,
         ),
     ] = "10m"
+    continue_: Annotated[
+        Path | None,
+        Option(
+            "A model that `fit` wrote, to learn from more rows of the same kind: its rows train again, its test rows "
+            "stay test rows, and the new model has to beat it.",
+            "OLD",
+            str | Path,
+            as_path,
+            by_recipe=True,
+            plan="no",  # it is the base
+        ),
+    ] = None
     against: Annotated[
         tuple[str, ...],
         Option("A set or file that decides, instead of held-out rows.", "SET", "rows", as_names, plan="content"),

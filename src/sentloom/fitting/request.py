@@ -140,7 +140,7 @@ class Request(Options):
 
 def _said(option: Option, value: Any) -> list[str]:
     """An option as the command takes it; nothing if it does nothing."""
-    flag = option.name.replace("_", "-")
+    flag = option.flag
     if option.is_flag:
         return [] if value == option.default else [f"--{flag}" if value else f"--no-{flag}"]
     if value is None or value in ((), {}):
@@ -165,6 +165,11 @@ def make_request(
     names = [name if name in files or _is_recipe(name) else named(name, **how) for name in data]
     request = Request(data=tuple(names), output=Path(output), in_memory=files, **options)
     request = reduce(_with_own_splits, names, request)
+    if request.continue_:
+        if "base" in given:
+            problem = "a fit that continues a model starts from it"
+            raise InputError(option("base"), problem, "", f"leave it out, or leave out {option('continue')}")
+        request = replace(request, base=(str(request.continue_),))
     return replace(request, budget="") if any(map(_is_recipe, data)) else request
 
 
@@ -211,6 +216,7 @@ def refuse_bad_request(request: Request) -> None:
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
+    _refuse_nothing_to_continue(request)
     _refuse_bad_bases(request)
     _refuse_unknown_models(request)
     _refuse_bad_dimensions(request.dimensions)
@@ -233,6 +239,12 @@ def _refuse_bad_bases(request: Request) -> None:
         raise InputError(option("max_latency"), problem, expected, f"give it too, or leave {option('max_latency')} out")
     if twice := [name for name, path in zip(request.base, known, strict=True) if known.count(path) > 1]:
         raise InputError(option("base"), f"{twice[0]} is named twice", "different models", "name each of them once")
+
+
+def _refuse_nothing_to_continue(request: Request) -> None:
+    if request.continue_ and not (request.folder_of(request.continue_) / "report.json").is_file():
+        problem = f"there is no {request.folder_of(request.continue_)}, which has the rows that it was fitted to"
+        raise InputError(str(request.continue_), problem, "a model that `sentloom fit` wrote", "fit anew to all rows")
 
 
 def _refuse_unknown_models(request: Request) -> None:

@@ -42,7 +42,7 @@ from sentloom.fitting.clusters import (
     with_clusters,
     without_negatives,
 )
-from sentloom.fitting.inputs import FitInput
+from sentloom.fitting.inputs import Earlier, FitInput
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.shapes import handler_of
 
@@ -96,8 +96,10 @@ def split_inputs(
             log(f"{fit_input.name}: {count:,} {why} are left out")
     hashed = [rows_of(source.name, data, source.groups) for source, data in zip(inputs, rows, strict=True)]
     clusters = find_clusters(hashed)
-    divide = partial(split_all, hashed, clusters, fewest_clusters(request))
-    if all(has_few_shots(data) for data in rows) and not (against or request.recipe):
+    earlier = [fit_input.earlier for fit_input in inputs]
+    divide = partial(split_all, hashed, clusters, fewest_clusters(request), earlier)
+    tested = any(own is not None and len(own.tested) for own in earlier)
+    if all(has_few_shots(data) for data in rows) and not (against or request.recipe or tested):
         divide = partial(undivided, hashed, clusters)
     splits = [
         replace(split, left_out={**({why: count} if count else {}), **split.left_out})
@@ -123,14 +125,40 @@ def fewest_clusters(request: Request) -> int:
     return FEWEST_IF_LONG if is_long else FEWEST_CLUSTERS
 
 
-def split_all(inputs: Sequence[InputRows], clusters: Clusters, fewest: int = FEWEST_CLUSTERS) -> list[Split]:
-    """Split several inputs: what one of them holds out, none trains on. Validation rows need `fewest` clusters."""
+def split_all(
+    inputs: Sequence[InputRows],
+    clusters: Clusters,
+    fewest: int = FEWEST_CLUSTERS,
+    earlier: Sequence[Earlier | None] = (),
+) -> list[Split]:
+    """Split several inputs: what one of them holds out, none trains on. Validation rows need `fewest` clusters.
+
+    Rows of an `earlier` fit stay on their side.
+    """
     datas = [rows.sentences for rows in inputs]
     draws, labelled = cluster_draws(datas, clusters.numbers), [handler_of(rows.data.shape).labelled for rows in inputs]
     needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled, fewest) else (TRAIN, VALIDATION, TEST)
     all_sides = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
+    if any(earlier):
+        known = zip(datas, all_sides, clusters.numbers, earlier, strict=True)
+        all_sides = [own if there is None else staying(data, own, at, there) for data, own, at, there in known]
     held_out = union([data.of(np.isin(side, (TEST, VALIDATION))) for data, side in zip(datas, all_sides, strict=True)])
     return [_split(*own, needed, held_out) for own in zip(inputs, all_sides, clusters.numbers, draws, strict=True)]
+
+
+def staying(data: Sentences, sides: Sides, clusters: Integers, earlier: Earlier) -> Sides:
+    """The sides of rows if those of an earlier fit stay on theirs, and their clusters with them; test rows come first.
+
+    A training row that new rows connect with test rows is on no side.
+    """
+    keys, stayed = data.row_keys, sides.copy()
+    trained, tested = np.isin(keys, earlier.trained), np.isin(keys, earlier.tested)
+    stayed[np.isin(clusters, clusters[trained])] = TRAIN
+    stayed[np.isin(clusters, clusters[tested])] = TEST
+    stayed[trained & (stayed == TEST)] = DROPPED
+    for held_out, others in ((TEST, (VALIDATION, TRAIN)), (VALIDATION, (TRAIN,))):
+        stayed[np.isin(stayed, others) & data.touching(data.of(stayed == held_out))] = DROPPED
+    return stayed
 
 
 def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest: int) -> bool:

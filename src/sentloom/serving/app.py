@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from sentloom import __version__
+from sentloom.classify.classifier import Classifier
 from sentloom.encoder.formats.static import StaticBackbone
 from sentloom.encoder.heads import check_cut, cut
 from sentloom.encoder.tokens import Prompt, Role
@@ -26,8 +27,11 @@ from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooL
 from sentloom.serving.gate import GONE, App, Gate, queue_full
 from sentloom.serving.models import ServedModel, ServedReranker, Tokenised
 from sentloom.serving.schema import (
+    ClassifyRequest,
+    ClassifyResponse,
     EmbeddingRequest,
     EmbeddingResponse,
+    LabelledText,
     ModelCard,
     ModelList,
     Problem,
@@ -79,7 +83,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 T = TypeVar("T")
-R = TypeVar("R", EmbeddingRequest, SimilarityRequest, SearchRequest, RerankRequest, TeiRerankRequest)
+R = TypeVar("R", ClassifyRequest, EmbeddingRequest, SimilarityRequest, SearchRequest, RerankRequest, TeiRerankRequest)
 
 
 def _takes(kind: type[BaseModel]) -> dict[str, Any]:
@@ -157,6 +161,24 @@ async def search(request: Request) -> Response:
     nearest = await _unless_gone(request, searching)
     usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
     answer = SearchResponse(model=model.name, data=nearest, usage=usage)
+    return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
+
+
+@router.post("/v1/classify", response_model=ClassifyResponse, responses=REFUSALS, openapi_extra=_takes(ClassifyRequest))
+async def classify(request: Request) -> Response:
+    """The label of each text, its probability, and whether to leave the text to people."""
+    service, asked = _service(request), await _read(request, ClassifyRequest)
+    model = service.model(asked.model)
+    classifier = _classifier(model, asked.column)
+    vectors, tokenised = await _encode(request, model, asked.input, "symmetric")
+    _check_usable(model, vectors, "input")
+    answers = await _unless_gone(request, _in_thread(service.searchers, classifier.predict, vectors))
+    data = [
+        LabelledText(index=at, label=said.label, probability=said.probability, abstain=said.abstain or not text.strip())
+        for at, (text, said) in enumerate(zip(asked.input, answers, strict=True))
+    ]
+    usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
+    answer = ClassifyResponse(model=model.name, data=data, usage=usage)
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
 
 
@@ -283,6 +305,16 @@ def _card(model: ServedModel) -> ModelCard:
         max_tokens=encoder.tokens.max_length,
         roles=sorted(role for role, prompt in encoder.prompts.items() if prompt != Prompt()),
     )
+
+
+def _classifier(model: ServedModel, column: str | None) -> Classifier:
+    columns = {own.column: own for own in reversed(model.classifiers)}
+    if not columns:
+        raise Refusal(404, f"{model.name} has no classifier. Serve a model that was fitted to texts with labels.")
+    if column is not None and column not in columns:
+        message = f"{model.name} has no labels {column}. Choose one of: {', '.join(columns)}."
+        raise Refusal(422, message, param="column")
+    return columns[column] if column is not None else model.classifiers[0]
 
 
 def _check_dimensions(model: ServedModel, dimensions: int) -> None:

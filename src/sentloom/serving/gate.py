@@ -14,7 +14,16 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 OPEN = {"/", "/page.css", "/page.js", "/health", "/openapi.json"}  # without a key: they show no data
-PATHS = OPEN | {"/v1/embeddings", "/v1/models", "/v1/similarity", "/v1/search", "/v1/rerank", "/rerank", "/metrics"}
+PATHS = OPEN | {
+    "/v1/classify",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/similarity",
+    "/v1/search",
+    "/v1/rerank",
+    "/rerank",
+    "/metrics",
+}
 GONE = 499  # the status, in metrics only, of a request whose client went away
 
 

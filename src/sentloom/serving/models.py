@@ -9,12 +9,14 @@ import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from sentloom.classify.classifier import Classifier, has_classifiers
+from sentloom.classify.classifier import load as load_classifiers
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
 from sentloom.encoder.locate import locate
@@ -71,6 +73,7 @@ class ServedModel:
     encoder: Encoder
     probe: Probe
     created: int = field(default_factory=lambda: int(time.time()))
+    classifiers: tuple[Classifier, ...] = ()
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenised:
         """Token ids of texts, and which texts were truncated."""
@@ -90,7 +93,14 @@ def load_models(names: Sequence[str], device: str | None = None, precision: str 
     for name in {name for name, _ in served if [other for other, _ in served].count(name) > 1}:
         fix = f"name them: {name}-1=FOLDER {name}-2=OTHER"
         raise InputError("MODEL", f"two models are called {name!r}", "different names", fix)
-    return [_load(name, model, device, precision) for name, model in served]
+    return [_with_classifiers(_load(name, model, device, precision), model) for name, model in served]
+
+
+def _with_classifiers(served: ServedModel, model: str) -> ServedModel:
+    """The model with the classifiers in its folder, if there are any."""
+    folder = locate(model)
+    known = load_classifiers(folder, served.encoder.dimension) if has_classifiers(folder) else ()
+    return replace(served, classifiers=known)
 
 
 def split_name(argument: str) -> tuple[str, str]:

@@ -90,6 +90,13 @@ class SimilarityRequest(_Request):
     b: Texts | None = None
 
 
+class ClassifyRequest(_Request):
+    """Texts to label."""
+
+    input: Texts
+    column: str | None = Field(None, description="Which label column, if the model has several. By default the first.")
+
+
 class SearchRequest(_Request):
     """Queries over the corpus."""
 
@@ -137,6 +144,24 @@ class EmbeddingResponse(BaseModel):
     object: Literal["list"]
     model: str
     data: list[Embedding]
+    usage: Usage
+
+
+class LabelledText(BaseModel):
+    """The label of one text, its probability, and whether to leave the text to people."""
+
+    index: int
+    label: str
+    probability: float
+    abstain: bool
+
+
+class ClassifyResponse(BaseModel):
+    """Labels in the order of the texts."""
+
+    object: Literal["list"] = "list"
+    model: str
+    data: list[LabelledText]
     usage: Usage
 
 

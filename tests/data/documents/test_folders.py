@@ -64,15 +64,19 @@ def test_files_that_are_not_read_are_listed(messy: Path) -> None:
     put(messy / "binary.md", b"a\0b")
     put(messy / "faq.csv", "question,answer\nq,a\n")
     put(messy / "more.csv", "text,id\nA row of text.,7\n")
+    put(messy / "numbers.csv", "a,b\n1,2\n")
+    put(messy / "cut.parquet", b"PAR1")
     (messy / "secret.md").symlink_to("/etc/passwd")
     (messy / "loop").symlink_to(messy)
     data = read(messy, keep=("title",))
-    assert {name.removeprefix(f"{messy}/"): why for name, why in data.unread} == {
+    assert {name.removeprefix(f"{messy}/"): why.partition(" (")[0] for name, why in data.unread} == {
         ".hidden.md": "hidden",
         "photo.jpg": "of the kind .jpg",
         "~$letter.docx": "hidden",
         "settings.json": "often settings; by its own name it is read",
         "binary.md": "binary",
+        "numbers.csv": "without a column of texts; by its own name it is read, with columns='text=NAME'",
+        "cut.parquet": "the data cannot be read",
         "faq.csv": "pairs and no texts; by its own name it is read",
         "secret.md": "links out of the folder",
         "loop": "a link to a folder",

@@ -5,7 +5,7 @@ if label and score are equal. Case is ignored. A shingle is five characters, so 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -56,21 +56,25 @@ def similar_pairs(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarr
 
 
 def leaders(dataset: Dataset, threshold: float) -> np.ndarray:
-    """Return for each row the first row that it nearly repeats and that repeats no earlier one itself: [rows].
+    """Return for each row the first row that it nearly repeats and that repeats no earlier one itself: [rows]."""
+    return led(len(dataset), similar_pairs(dataset, threshold), lambda pairs: _similar(dataset, pairs, threshold))
 
-    Unlike the groups of `first_of_group`, these do not chain: every member is a near duplicate of its leader. In a
-    large bucket a row is only compared with its neighbours, so the leaders of those are compared with it as well.
+
+def led(size: int, pairs: np.ndarray, similar: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return for each row the first row that it is similar to and that has no earlier leader itself: [rows].
+
+    Unlike connected components (`connect`), these do not chain: every member is similar to its leader. A row may have
+    been compared with few of those in its group, so the leaders of these are compared with it as well.
     """
-    pairs = similar_pairs(dataset, threshold)
     while True:
-        leader = _leaders(len(dataset), pairs)
+        leader = _leaders(size, pairs)
         alone = leader[pairs[:, 1]] == pairs[:, 1]  # near another row, but not near a leader that it was compared with
         asked = np.unique(np.sort(np.column_stack([leader[pairs[alone, 0]], pairs[alone, 1]])), axis=0)
         asked = asked[~_among_pairs(asked, pairs)]
-        similar = asked[_similar(dataset, asked, threshold)]
-        if not len(similar):
+        fresh = asked[similar(asked)]
+        if not len(fresh):
             return leader
-        pairs = np.concatenate([pairs, similar])
+        pairs = np.concatenate([pairs, fresh])
 
 
 def _leaders(size: int, pairs: np.ndarray) -> np.ndarray:

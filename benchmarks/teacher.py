@@ -2,7 +2,8 @@
 
     pip install --no-deps home-assistant-intents==2026.10.27 && sentloom models get bge-small e5-multilingual
     python -m benchmarks.teacher DATA [-o out/teacher] [--sets intents,quora,...] [--seeds 1] [--steps 150]
-                                      [--texts 2000] [--test 300] [--teacher bge-small] [--variants "teacher;ranking"]
+                                      [--rate 2e-4] [--texts 2000] [--test 300] [--teacher bge-small]
+                                      [--variants "teacher;ranking"]
 
 Only the texts of a domain (`real_sets`) are given: the answers, one side of duplicate questions, commands, or
 sentences. The embedded encoder learns a teacher's neighbourhoods (`teacher`, in batches of 64 texts beside a queue of
@@ -40,9 +41,9 @@ def learn(steps, source, data, **settings):
     return stage("teacher", name="learn", data=data, steps=steps, **common, **settings)
 
 
-def variants(texts, steps, source, has_passages):
+def variants(texts, steps, source, has_passages, rate=2e-4):
     """What learns from a file of texts; the reference is the base."""
-    found = {"base": (), "teacher": (learn(steps, source, texts),)}
+    found = {"base": (), "teacher": (learn(steps, source, texts, learning_rate=rate),)}
     if has_passages:
         short = stage("views", name="short", kind="sentences", data=texts)
         ranked = {"model": "embedded", "data": "stage:short", "negatives": 40, "depth": 60, "margin": -1.0}
@@ -61,7 +62,7 @@ class Domain(Ablation):
         texts = self.folder / "texts.csv"
         write(texts, ("text",), [(text,) for text in domain_texts(self.train, self.test)])
         self.source = "e5-multilingual" if name in MULTILINGUAL else arguments.teacher
-        every = variants(str(texts), arguments.steps, self.source, name in PASSAGES)
+        every = variants(str(texts), arguments.steps, self.source, name in PASSAGES, arguments.rate)
         self.variants = {**{key: every[key] for key in every if key in ("base", *arguments.variants)}, ITSELF: ()}
         self.seeds, self.precision = range(1, arguments.seeds + 1), arguments.precision
 
@@ -127,6 +128,7 @@ def main(given=None):
     parser.add_argument("--sets", default=DOMAINS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--rate", type=float, default=2e-4, help="of `teacher`")
     parser.add_argument("--texts", type=int, default=2000, help="rows of each domain besides the test rows")
     parser.add_argument("--test", type=int, default=300, help="test rows of each domain, at most")
     parser.add_argument("--teacher", default="bge-small")

@@ -4,8 +4,8 @@
 
 DATA has qa/qa_pairs.en.tsv.gz. `choose` gets some pairs of each set and seven searches: three encoders, words, and
 words beside each encoder. Then all of them search for other pairs, of which `choose` has seen neither question nor
-answer.
-Every finished set is kept in OUT as a JSON file, so that a run that was killed resumes; OUT/table.md has the table.
+answer. Every finished set is kept in OUT as a JSON file, so that a run that was killed resumes; OUT/table.md has the
+table.
 """
 
 import argparse

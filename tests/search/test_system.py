@@ -60,14 +60,11 @@ def test_a_code_is_found_although_the_vectors_know_nothing_of_codes():
 class Longest:
     """A re-ranker that likes long texts."""
 
-    identity = "longest"
-
     def score(self, pairs):
         return np.array([float(len(text)) for _, text in pairs], np.float32)
 
 
-def test_a_re_ranker_reads_the_first_results_only(monkeypatch, tmp_path):
-    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path))
+def test_a_re_ranker_reads_the_first_results_only():
     index = Index(TEXTS, VECTORS, System(reranking=Reranking("longest", 1.0, 3)))
     index.__dict__["_reranker"] = Longest()
     first, _ = top_k(ASKED, VECTORS, 3)

@@ -106,3 +106,29 @@ def test_the_advice_is_the_fastest_of_those_that_may_be_the_best():
     alone = Choice("ndcg@10", 300, 0.975, 200.0, (standings[0], standings[2]))
     assert alone.advice == "Use a: every other one is shown to be worse."
     assert "too few" in Choice("ndcg@10", 9, 0.975, 9.0, standings).advice
+
+
+def test_labels_and_headings_of_documents_can_choose_too(base, tmp_path, monkeypatch):
+    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path / "cache"))
+    other = Encoder.load(base)
+    other.tokens.max_length = 4
+    other.save(tmp_path / "other", golden=False)
+    models = [str(base), str(tmp_path / "other")]
+    rows = [(sentence, sentence.split()[0]) for sentence in small_base.sentences(300, 3)]
+    labels = small_base.write_rows(tmp_path / "labels.tsv", "text label", [(text, word[:1]) for text, word in rows])
+    choice = choose([str(labels)], models, silent)
+    assert {standing.name for standing in choice.standings} == set(models)  # words alone have no vectors to compare
+    assert all(standing.costs.latency is None for standing in choice.standings)
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    texts = iter(small_base.sentences(600, 17))
+    for number in range(150):
+        title, first, second, more = (next(texts) for _ in range(4))
+        body = f"Intro {number}: {small_base.other(title)} {small_base.other(title)}"
+        sections = (
+            f"## {text}\n\nIt says {small_base.other(text)}, {number} times, {more}.\n" for text in (first, second)
+        )
+        (folder / f"{number}.md").write_text(f"# {title}\n\n{body}\n\n{''.join(sections)}", "utf-8")
+    choice = choose([str(folder)], models, silent)
+    assert "bm25" in {standing.name for standing in choice.standings}
+    assert choice.rows >= 10

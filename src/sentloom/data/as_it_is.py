@@ -15,7 +15,7 @@ from sentloom.data.inputs import find_inputs
 from sentloom.data.json_rows import recognised
 from sentloom.data.layout import EVERY, Layout, ShapeRequest, UnclearColumns, layout_of
 from sentloom.data.limits import listed
-from sentloom.data.shapes import Shape, squash
+from sentloom.data.shapes import LIKELY_TEXTS, TEXT_NAMES, Shape, squash
 from sentloom.data.sources import open_source
 from sentloom.errors import InputError, option
 
@@ -90,9 +90,10 @@ def _text_column(where: str, names: Sequence[str], column: str | None, usual: Se
         raise InputError(where, f"there is no column {column!r}", f"one of {listed([*names])}", "correct the name")
     if len(names) == 1:
         return 0
-    for at, name in enumerate(names):
-        if squash(name) in map(squash, usual):
-            return at
+    for known in (usual, TEXT_NAMES, LIKELY_TEXTS):
+        for at, name in enumerate(names):
+            if squash(name) in map(squash, known):
+                return at
     try:
         roles = layout_of(where, names, lambda at: False, ShapeRequest()).roles
         return roles[TEXT][0]

@@ -41,7 +41,7 @@ NEIGHBOURS, SHORT_TEXTS = "neighbours", "passages of sentences"
 RANKS = "rank correlation"
 ADVISED = (BGE_SMALL, E5_MULTILINGUAL)
 # docs/results-raw-text.md
-GAINED = {BGE_SMALL.name: "; it gained 4.3 points on short commands and lost 1.8 and 3.8 on answers to questions"}
+GAINED = {BGE_SMALL.name: "; it gained 4.3 points on short commands and lost 1.8 to 3.8 on answers to questions"}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentloom.encoder.system import VECTORS_ALONE, System
-from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.nearest import top_k
 from sentloom.search.vectors import Vectors, normalised
 from sentloom.search.words import WordIndex
@@ -97,6 +97,6 @@ class Index:
         self, queries: Sequence[str], rows: Rows, scores: npt.NDArray[np.float32], weight: float
     ) -> tuple[Rows, npt.NDArray[np.float32]]:
         pairs = [(query, str(self.texts[row])) for query, of in zip(queries, rows.tolist(), strict=True) for row in of]
-        again = fused(scores, pair_scores(self._reranker, pairs).reshape(scores.shape), weight)
+        again = fused(scores, self._reranker.score(pairs).reshape(scores.shape), weight)
         order = np.argsort(-np.round(again, 6), axis=1, kind="stable")
         return np.take_along_axis(rows, order, axis=1), np.take_along_axis(again, order, axis=1)

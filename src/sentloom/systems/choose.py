@@ -28,7 +28,7 @@ from sentloom.evaluation.significance import (
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import with_clusters
 from sentloom.fitting.gate import record_use
-from sentloom.fitting.inputs import read_inputs, sources_of
+from sentloom.fitting.inputs import read_inputs, searched_besides, sources_of
 from sentloom.fitting.request import Log, make_request
 from sentloom.fitting.shapes import handler
 from sentloom.fitting.split import Split, split_inputs
@@ -178,22 +178,19 @@ def asked_rows(data: Sequence[str], log: Log) -> Asked:
     request = make_request(data, Path("choose"), {})
     inputs = read_inputs(sources_of(request), request, log)
     splits, _ = split_inputs(request, inputs, (), log)
-    best = max(handler(fit_input.data).trust for fit_input in inputs)
+    best, more = max(handler(fit_input.data).trust for fit_input in inputs), tuple(searched_besides(inputs))
     tasks, tuning, rows = list[Task](), list[Task](), 0
     for fit_input, split in zip(inputs, splits, strict=True):
         own = handler(fit_input.data)
         if own.trust < best:
             continue
         if not own.labelled:
-            expected, fix = (
-                "rows with labels: pairs, scores, labels or titles",
-                "give some, or fit an encoder to the text",
-            )
-            raise InputError(fit_input.name, "raw text does not say which search is right", expected, fix)
+            problem, fix = "raw text does not say which search is right", "give some, or fit an encoder to the text"
+            raise InputError(fit_input.name, problem, "rows with labels: pairs, scores, labels or titles", fix)
         own_split = divided(split)
         rows += len(own_split.test)
-        tasks += held_out_part(fit_input.name, own_split, "test", (), MOST_CANDIDATES).tasks
-        tuning += held_out_part(fit_input.name, own_split, "validation", (), MOST_CANDIDATES).tasks
+        tasks += held_out_part(fit_input.name, own_split, "test", more, MOST_CANDIDATES).tasks
+        tuning += held_out_part(fit_input.name, own_split, "validation", more, MOST_CANDIDATES).tasks
     log(f"{rows:,} training rows ask; the test rows of a fit on the same data are left alone")
     return Asked(tuple(tasks), tuple(tuning), rows)
 

@@ -56,6 +56,16 @@ def test_byte_order_marks_name_the_encoding(start, name) -> None:
     assert mark_of(start) == name
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_wide_characters_without_a_mark_are_recognised(encoding, tmp_path) -> None:
+    path = put(tmp_path / "a.csv", 'question,answer\n"Wo, größer?",hier\n'.encode(encoding))
+    data = read(path)
+    assert data[0] == {"anchor": "Wo, größer?", "positive": "hier"}
+    assert f"read as {encoding.upper()}" in data.notes[0]
+    page = put(tmp_path / "a.md", "# Größe\n\nWie groß das ist, steht hier.\n".encode(encoding))
+    assert read(page, keep=["*"])[0]["title"] == "Größe"
+
+
 @pytest.mark.parametrize(
     ("line", "western"),
     [

@@ -25,8 +25,9 @@ COMMON = (
 )
 LEAST_EVIDENCE = 100  # bytes beyond ASCII: fewer do not tell one encoding from another
 SAMPLE = 100_000  # bytes of lines from which an encoding is recognised
+LEAST_WIDE = 10  # characters of UTF-16 without a byte order mark
 STATED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w:-]+)", re.IGNORECASE)
-LOOKED_AT = 1024  # bytes of a page in which it may state its encoding
+LOOKED_AT = 1024  # bytes of a page in which it may state its encoding, or of a text that may be UTF-16
 
 
 def known(encoding: str) -> str:
@@ -98,8 +99,22 @@ def _reads_well(line: bytes) -> bool:
 
 
 def marked(content: bytes) -> str | None:
-    """The encoding that a byte order mark states."""
-    return next((name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)), None)
+    """The encoding that a byte order mark states, or UTF-16 without one."""
+    stated = next((name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)), None)
+    return stated or without_mark(content)
+
+
+def without_mark(content: bytes) -> str | None:
+    """UTF-16 without a byte order mark, if a text looks like it: every second byte is mostly zero, and no other.
+
+    >>> without_mark("Where is the canteen?".encode("utf-16-le"))
+    'UTF-16-LE'
+    """
+    even, odd = content[:LOOKED_AT:2], content[1:LOOKED_AT:2]
+    for zeros, others, name in ((odd, even, "UTF-16-LE"), (even, odd, "UTF-16-BE")):
+        if len(zeros) >= LEAST_WIDE and 2 * zeros.count(0) > len(zeros) and 0 not in others:
+            return name
+    return None
 
 
 def decoded(content: bytes, encoding: str | None = None, *, is_html: bool = False) -> str:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from sentloom.data.dataset import BLANK_LINES
-from sentloom.data.encodings import BYTE_ORDER_MARKS, encoding_of, shown_name
+from sentloom.data.encodings import BYTE_ORDER_MARKS, encoding_of, shown_name, without_mark
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import File
 from sentloom.data.limits import CLEANING, ENDLESS, packed_room
@@ -122,6 +122,11 @@ def _utf8(path: File, digest: Digest, findings: Findings, encoding: str | None) 
     elif mark := mark_of(first):
         findings.notes.append(f"{path}: read as {mark}, as its byte order mark says")
         yield from as_utf8(_all(first, blocks), mark)
+    elif wide := without_mark(first):
+        findings.notes.append(
+            f"{path}: read as {wide}, because every second byte is zero ({option('encoding', 'NAME')})"
+        )
+        yield from as_utf8(_all(first, blocks), wide)
     else:
         yield from _all(first, blocks)
 

@@ -290,7 +290,7 @@ def _sorted(folder: Path, names: Sequence[str]) -> tuple[list[Path], list[tuple[
         if SOURCES.fullmatch(name) and SOURCES.sub(r"\1\2.html", name) in pages:
             unread.append(Unread(str(path), "the source of a page that is read"))
         elif JSON.search(path.name):
-            unread.append(Unread(str(path), "often settings; by its own name it is read"))
+            unread.append(Unread(str(path), "often settings (by its own name it is read)"))
         elif package and find_spec(package) is None:
             unread.append(Unread(str(path), f"needs the package {package.replace('_', '-')}: {EXTRA}"))
         elif form and kind != "txt":

@@ -23,7 +23,7 @@ from sentloom.data.json_rows import recognised
 from sentloom.data.layout import Columns, Layout, ShapeRequest, UnclearColumns, as_columns, layout_of
 from sentloom.data.limits import STRICT, Allowance, listed
 from sentloom.data.nli import is_nli_word
-from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape
+from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape, form_of
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError, SentloomError, option
 from sentloom.progress import progress
@@ -124,7 +124,7 @@ class _Reading:
             for _ in _Reading(self.request, [entry], Findings(self.findings.allowance)).batches(lambda size: None):
                 pass
         except UnclearColumns:
-            return f"without a column of texts; by its own name it is read, with {option('columns', 'text=NAME')}"
+            return f"without a column of texts (by its own name it is read with {option('columns', 'text=NAME')})"
         except SentloomError as error:
             return error.problem
         return ""
@@ -137,10 +137,11 @@ class _Reading:
 
     def _batches_of(self, number: int, entry: Input, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         self.findings.begin(entry.name, entry.place_name)
-        before, rows, shown = self.findings.total, 0, 0
+        before, rows, shown, notes = self.findings.total, 0, 0, len(self.findings.notes)
         source = open_source(entry, self.request, self.findings)
         layout = self._layout(entry, source)
         if layout is None:
+            del self.findings.notes[notes:]  # of a file that is not read
             return
         for chunk in source.chunks(layout):
             self.findings.seen += len(chunk.places)
@@ -180,7 +181,9 @@ class _Reading:
             self.findings.notes.append(f"{entry.name}: {guess}")
         first = self.layouts[0]
         if layout.shape != first.shape and self.inputs[0].kind == DOCUMENTS:
-            self.findings.unread.append(Unread(entry.name, f"{layout.shape} and no texts; by its own name it is read"))
+            self.findings.unread.append(
+                Unread(entry.name, f"with {form_of(layout.shape).noun} instead of texts (by its own name it is read)")
+            )
             return None
         if layout.shape != first.shape:
             expected = f"{_in_words(first)}, as in {self.inputs[0].name}"

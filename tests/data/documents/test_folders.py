@@ -73,11 +73,11 @@ def test_files_that_are_not_read_are_listed(messy: Path) -> None:
         ".hidden.md": "hidden",
         "photo.jpg": "of the kind .jpg",
         "~$letter.docx": "hidden",
-        "settings.json": "often settings; by its own name it is read",
+        "settings.json": "often settings",
         "binary.md": "binary",
-        "numbers.csv": "without a column of texts; by its own name it is read, with columns='text=NAME'",
+        "numbers.csv": "without a column of texts",
         "cut.parquet": "the data cannot be read",
-        "faq.csv": "pairs and no texts; by its own name it is read",
+        "faq.csv": "with pairs instead of texts",
         "secret.md": "links out of the folder",
         "loop": "a link to a folder",
         "scan.pdf": "without text",
@@ -178,3 +178,11 @@ def test_spreadsheets_among_documents_and_alone(tmp_path: Path) -> None:
         read(path, sheet="Third")
     with pytest.raises(DataError, match="the spreadsheet cannot be read"):
         read(put(tmp_path / "broken.xlsx", b"PK\x03\x04"))
+
+
+def test_how_a_file_would_be_read_is_not_said_of_one_that_is_not(tmp_path: Path) -> None:
+    put(tmp_path / "a.md", "# Title\n\nA paragraph of the document.\n")
+    put(tmp_path / "faq.csv", "question;answer\nq;a\n")
+    data = read(tmp_path)
+    assert data.notes == ()
+    assert [why for _, why in data.unread] == ["with pairs instead of texts (by its own name it is read)"]

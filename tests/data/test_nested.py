@@ -112,3 +112,11 @@ def test_rows_in_memory_are_looked_into_like_files():
     assert data["positive"] == ["Add toner.", "Paper jam."]
     with pytest.raises(InputError, match=r"(?i)texts inside objects are named ticket.subject, messages\[-1\].content"):
         read(rows)
+
+
+def test_the_column_of_clicks_is_named(tmp_path: Path) -> None:
+    log = read(put(tmp_path / "log.csv", "query,clicked,Clicks\none,eins,3\n"))
+    assert log.notes == (
+        f"{tmp_path / 'log.csv'}: 'Clicks' says how often it was clicked (min_count leaves out what is rare)",
+    )
+    assert read(put(tmp_path / "a.csv", "question,answer,count\none,eins,3\n"), keep=["*"]).notes == ()

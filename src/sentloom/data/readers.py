@@ -23,7 +23,7 @@ from sentloom.data.json_rows import recognised
 from sentloom.data.layout import Columns, Layout, ShapeRequest, UnclearColumns, as_columns, layout_of
 from sentloom.data.limits import STRICT, Allowance, listed
 from sentloom.data.nli import is_nli_word
-from sentloom.data.shapes import COLUMNS, COUNT, Shape, as_shape, form_of
+from sentloom.data.shapes import CLICKED, COLUMNS, COUNT, Shape, as_shape, form_of, squash
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError, SentloomError, option
 from sentloom.progress import progress
@@ -179,6 +179,9 @@ class _Reading:
             columns = ",".join(f"{role}={name}" for role, name in layout.used.items())
             guess = f"taken for {layout.shape} by the names of its columns, {option('columns', columns)}"
             self.findings.notes.append(f"{entry.name}: {guess}")
+        if layout.shape is Shape.PAIRS and COUNT in layout.kept and squash(layout.used["positive"]) in CLICKED:
+            clicks = f"{layout.names[layout.kept[COUNT]]!r} says how often it was clicked"
+            self.findings.notes.append(f"{entry.name}: {clicks} ({option('min_count')} leaves out what is rare)")
         first = self.layouts[0]
         if layout.shape != first.shape and self.inputs[0].kind == DOCUMENTS:
             self.findings.unread.append(

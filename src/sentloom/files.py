@@ -1,4 +1,4 @@
-"""Atomic writes and checksums: the only module that renames files.
+"""Atomic writes and checksums: how a result gets its name.
 
 A reader sees the old file or the new one, never a part. The same holds for folders where Linux can exchange two names
 in one step. Elsewhere a folder has no name between two renames: `at_its_name`, which readers of models call, then waits

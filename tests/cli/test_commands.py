@@ -12,8 +12,8 @@ from tests.cli.commands import ENVIRONMENT
 from tests.fitting.small_base import build_base
 
 pytestmark = pytest.mark.usefixtures("embedded_encoder")
-PRODUCT = "fit check evaluate tick search encode serve models export shrink demo".split()
-LAB = "train compare reproduce recipes mine synthesize views translate init-model vocabulary geometry".split()
+PRODUCT = "fit check evaluate tick choose gate search predict dedupe encode serve models export shrink demo".split()
+LAB = "train compare reproduce recipes mine synthesize views translate corpus init-model vocabulary geometry".split()
 
 
 @pytest.mark.parametrize("words", [[], ["lab"]], ids=str)

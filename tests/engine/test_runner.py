@@ -18,7 +18,7 @@ from sentloom.encoder.device import running_on
 from sentloom.engine.evaluation_sets import find_evaluation_set
 from sentloom.engine.rows import read_data
 from sentloom.engine.runner import start_accelerator
-from sentloom.errors import InputError, RecipeError, TrainingStopped
+from sentloom.errors import InputError, ModelError, RecipeError, TrainingStopped
 from sentloom.evaluation.bench import read_scores
 from sentloom.evaluation.metrics import spearman
 from sentloom.lab.forecast import forecast
@@ -302,6 +302,15 @@ def test_a_backbone_without_dropout_is_refused_where_views_come_from_it(kitchen,
     assert any(not torch.equal(after[name.removeprefix("backbone.model.")], tensor) for name, tensor in before.items())
     assert Encoder.load(result.model).backbone.dropout == 0  # it was for training alone
     kitchen.run({"method": "bootstrapped", "data": "pairs.tsv"})  # pairs differ by themselves
+
+
+def test_a_base_made_for_writing_is_scored_with_the_pooling_of_the_plan(kitchen, tmp_path):
+    kitchen.base = build_model_folder("qwen3", tmp_path / "qwen3")
+    (result,) = kitchen.run({"method": "contrastive", "data": "pairs.tsv"}, pooling="last")
+    assert result.base == f"{kitchen.base}, last"
+    assert result.start == f"{result.base}, 32 tokens"
+    with pytest.raises(ModelError, match="Choose it with pooling"):
+        kitchen.run({"method": "contrastive", "data": "pairs.tsv"}, pooling=None)
 
 
 def test_views_in_a_forecast_need_no_dropout(kitchen, modernbert):

@@ -41,8 +41,8 @@ SUBSTITUTIONS = [
     (r"sentence-t5/", "t5"),
     (r"\b(old|new)\.fit", "model.fit"),
     (r"(?<=^serve )fast/", "model"),
-    (r"embedded bge-small( models/mine)?(?! --)", "tiny model"),
-    (r"embedded bge-small --reranker reranker", "tiny model"),
+    (r"tiny bge-small( models/mine)?(?! --)", "tiny model"),
+    (r"tiny bge-small --reranker reranker", "tiny model"),
     (r"(?<=^gate )(OLD NEW|old\.jsonl new\.csv)", "tiny model"),
     # files
     (r"^shrink model/ -o", "shrink model/ tickets.txt -o"),  # else it reads the docstrings of all packages
@@ -184,10 +184,11 @@ IN_CODE = [
     (r"size=8000", "size=300"),
     (r"layers=3", 'layers=1, steps=2, against="my-test.tsv"'),
     (r'"(one|two).yaml"(.*)seeds=3(.*)"DIR"', r'"\1.yaml"\2seeds=1\3"data"'),
-    (r'"(old|new)\.fit"', '"model.fit"'),
     (r'"triplets.tsv", negatives=2', '"out.tsv", model="tiny", negatives=2, margin=-1.0'),
     (r'"sg\.steps', '"learn.steps'),
     (r'read\("tickets.txt"\)', 'read("few.txt")'),
+    (r'"smollm2", pooling="last"', '"tiny"'),
+    (r'"bert/"', '"tiny"'),
 ]
 CODE_NOT_RUN = {
     "docs/extending.md": "installed and used by tests/test_extending.py",
@@ -308,6 +309,10 @@ def build(place, sentloom, monkeypatch):
         (place / name).write_text("\n".join(lines) + "\n", "utf-8")
     (place / "sentences.en.tsv.gz").write_bytes(gzip.compress((place / "texts.tsv").read_bytes()))
     (place / "german.yaml").write_text(german(), "utf-8")
+    (place / "docs").mkdir()
+    pages = [f"# {question}\n\n{answer}\n" for question, answer in PAIRS[:8]]
+    for number, page in enumerate(pages):
+        (place / f"docs/{number}.md").write_text(page, "utf-8")
     for name in ("recipe", "one", "two"):
         (place / f"{name}.yaml").write_text(RECIPE, "utf-8")
     monkeypatch.chdir(place)

@@ -9,7 +9,7 @@ from tests.encoder.small_models import SENTENCES, build_model_folder
 
 NAMES = [
     *("copy", "device", "dimension", "dimensions", "encode", "export", "fingerprint", "load", "pooling", "precision"),
-    *("prompts", "save", "search", "similarity", "tokenize"),
+    *("prompts", "save", "search", "similarity", "system", "tokenize"),
 ]
 
 

@@ -157,7 +157,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def add_up(found, read):
+def assert_adds_up(found, read):
     assert found["read"] == read
     assert found["read"] == found["train"] + found["validation"] + found["test"] + found["left_out"]
     whys = re.findall(r"(?:^|, )([\d,]*\d) (?=[a-z])", found["why"] or "")
@@ -170,21 +170,21 @@ def add_up(found, read):
 def test_rows_add_up_for_every_shape(messy, base, tmp_path):
     data, read = messy(tmp_path)
     (found,) = divided(data, base, tmp_path)
-    add_up(found, read)
+    assert_adds_up(found, read)
     assert found["left_out"] > 0
 
 
 def test_nli_with_enough_contradictions_stays_nli(base, tmp_path):
     data, read = messy_nli(tmp_path, premises=260)
     (found,) = divided(data, base, tmp_path)
-    add_up(found, read)
+    assert_adds_up(found, read)
 
 
 def test_few_rows_that_are_cross_validated_have_no_validation_rows(base, tmp_path):
     rows = list(zip(texts(80, 11), texts(160, 12)[80:], strict=True))
     data, read = write_csv(tmp_path / "few.csv", "question answer", [*rows, *rows[:3]])
     (found,) = divided(data, base, tmp_path)
-    add_up(found, read)
+    assert_adds_up(found, read)
     assert found["validation"] == 0
     assert found["left_out"] == 3
 
@@ -196,14 +196,14 @@ def test_several_inputs_with_texts_in_common(base, tmp_path):
     made.append(write_csv(folder / "more.csv", "question answer", [(a, b[::-1]) for a, b in again if a and b]))
     found = divided([path for path, _ in made], base, tmp_path, count=len(made))
     for one, (_, read) in zip(found, made, strict=True):
-        add_up(one, read)
+        assert_adds_up(one, read)
 
 
 def test_rows_in_memory_with_empty_cells(base, tmp_path):
     some = texts(400, 13)
     rows = [*zip(some[:200], some[200:], strict=True)]
     (found,) = divided([*rows, *rows[:4], ("", "nothing"), ("nothing", "")], base, tmp_path)
-    add_up(found, 206)
+    assert_adds_up(found, 206)
     assert "4 repeated rows" in found["why"]
     assert found["left_out"] >= 6
 
@@ -212,7 +212,7 @@ def test_a_set_that_decides_takes_rows_out_of_training(base, tmp_path):
     data, read = messy_pairs(tmp_path)
     against, _ = write_csv(tmp_path / "asked.csv", "question answer", read_csv(data)[20:60])
     (found,) = divided(data, base, tmp_path, against=[against])
-    add_up(found, read)
+    assert_adds_up(found, read)
     assert f"40 rows with sentences of {against}" in found["why"]
 
 
@@ -226,7 +226,7 @@ def shared_negatives(folder):
 def test_shared_negatives_cost_no_rows(base, tmp_path):
     data, read = shared_negatives(tmp_path)
     (found,) = divided(data, base, tmp_path)
-    add_up(found, read)
+    assert_adds_up(found, read)
     assert found["left_out"] <= 0.03 * read
     assert found["test"] >= 25
 

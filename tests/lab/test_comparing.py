@@ -7,25 +7,15 @@ from sentloom.errors import InputError, SentloomError
 from tests.api.small_pairs import PAIRS
 
 
-def test_options_of_training_are_refused_for_fits(tmp_path):
-    fits = [tmp_path / "a.fit", tmp_path / "b.fit"]
-    for fit in fits:
-        fit.mkdir()
-        (fit / "report.json").write_text("{}")
-    wrong = {"seeds": 5, "variant": "a", "set": {"seeds": [1]}, "on": PAIRS, "data": "folder"}
-    for name, value in wrong.items():
-        with pytest.raises(InputError, match=f"{name} cannot be used with fits"):
-            sentloom.lab.compare(fits, **{name: value})
-
-
-def test_models_are_no_fits(base, tmp_path):
-    with pytest.raises(InputError, match=r"this is a model(.|\n)*sentloom evaluate .* OTHER --suite FILE"):
-        sentloom.lab.compare([base, base], tmp_path / "out")
+def test_models_and_fits_are_referred_to_gate_and_evaluate(base, tmp_path):
     fitted = tmp_path / "new.fit"
-    (tmp_path / "new").symlink_to(base)
     fitted.mkdir()
-    with pytest.raises(InputError, match=f"Compare the fits, as in {fitted}; or score"):
-        sentloom.lab.compare([tmp_path / "new", fitted])
+    (fitted / "report.json").write_text("{}")
+    for model in (base, fitted):
+        with pytest.raises(
+            InputError, match=r"this is a model(.|\n)*sentloom gate .* OTHER FILE, or sentloom evaluate"
+        ):
+            sentloom.lab.compare([model, model], tmp_path / "out")
 
 
 def test_refused_recipes_leave_nothing(tmp_path):

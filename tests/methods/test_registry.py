@@ -87,7 +87,7 @@ def test_a_built_in_name_is_not_replaced(site):
 )
 def test_a_broken_method_is_refused_when_asked_for_and_harms_no_other(site, code, problem):
     install(site, "mypackage", code, "mine = mypackage:Mine")
-    assert len(METHODS["simcse"].PRESETS) == 3
+    assert len(METHODS["simcse"].PRESETS) == 4
     assert "mine" in METHODS
     with pytest.raises(InputError) as refused:
         METHODS["mine"]

@@ -25,9 +25,10 @@ Encode = Callable[[Sequence[str]], Vectors]
 class Predictor:
     """An encoder with the classifiers that were fitted with it, one for each label column.
 
+    >>> import sentloom
     >>> rows = [(f"I want my money back for {n}", "refund") for n in range(9)]
     >>> rows += [(f"Where is parcel {n}?", "delivery") for n in range(9)]
-    >>> done = fit(rows, "tickets", shape="classification", budget="2steps")
+    >>> done = sentloom.fit(rows, "tickets", shape="classification", budget="2steps")
     >>> Predictor.load("tickets").predict(["my parcel has not arrived"])[0].label
     'delivery'
     """

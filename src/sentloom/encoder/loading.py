@@ -88,10 +88,19 @@ def load_folder(
 
 def _refuse_unknown_pooling(folder: Path, config: PreTrainedConfig) -> None:
     """Refuse to average a causal model whose folder does not ask for it, as a mean is mostly of half-read sentences."""
-    if is_causal(config) and not find(folder, MODULES):
+    if _lacks_pooling(folder, config):
         problem = f"this is a {config.model_type} model, in which a token sees only those before it"
         expected = "a pooling, because the folder states none: the last token sees the whole text"
         raise ModelError(str(folder), problem, expected, f"choose it with {option('pooling', LAST)}")
+
+
+def _lacks_pooling(folder: Path, config: PreTrainedConfig) -> bool:
+    return is_causal(config) and not find(folder, MODULES)
+
+
+def lacks_pooling(folder: Path) -> bool:
+    """Whether a pooling has to be chosen before a model can be an encoder."""
+    return _lacks_pooling(folder, checked_config(folder, Weights((), {}))[1])
 
 
 def takes_default_pooling(folder: Path) -> bool:

@@ -41,6 +41,7 @@ from sentloom.engine.needs import is_in, pooling_changes, refuse_missing
 from sentloom.engine.plan import Plan
 from sentloom.engine.stages import BASE, PREVIOUS, Context, Inputs, Stage
 from sentloom.engine.stages.stage import content_of
+from sentloom.engine.stages.train import encoder_itself
 from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import Model, cached_scores, score_tasks
 from sentloom.evaluation.models import encoder_of, named_model, open_model
@@ -104,9 +105,10 @@ def prepare(
 
 def find_models(plans: Sequence[Plan], folder: Path) -> None:
     """Load every model that a plan names, except those in the folder itself, where an earlier plan may put them."""
-    bases = [encoder_of(plan.base) for plan in plans if plan.base]
-    models = [("base", name) for name in bases if name]
-    models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models()]
+    for plan in plans:
+        if plan.base and (name := encoder_of(plan.base)) and not is_in(folder, name):
+            encoder_itself(name, start_pooling(plan, name)).fingerprint()
+    models = [pair for plan in plans for stage in plan.stages for pair in stage.other_models()]
     for key, name in dict.fromkeys(models):
         if not is_in(folder, name):
             content_of(key, name)
@@ -114,6 +116,19 @@ def find_models(plans: Sequence[Plan], folder: Path) -> None:
     for (name, _), stage in named.items():
         if name not in (PREVIOUS, BASE) and named_stage(name) is None and not is_in(folder, name):
             stage.fingerprint(name, None)
+
+
+def start_pooling(plan: Plan, base: str) -> str | None:
+    """The pooling that a plan gives its base; None leaves the base its own."""
+    return plan.training[0].start_pooling(base) if plan.training else plan.pooling
+
+
+def start_encoder(plan: Plan) -> Encoder:
+    """The encoder that the first training stage gets."""
+    assert plan.base is not None
+    if plan.training:
+        return plan.training[0].shared(plan.base, plan.prompts)
+    return shared_encoder(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
 
 class Runner:
@@ -339,7 +354,7 @@ class Runner:
         """The base as it is: its name and pooling, and its scores."""
         if not self._is_encoder:
             return self.base, self._scores(self.base_fingerprint, self._base, self.plan.seeds[0])
-        encoder = shared_encoder(self.base)
+        encoder = encoder_itself(self.base, start_pooling(self.plan, self.base))
         scores = self._scores(encoder.fingerprint(), lambda: encoder, self.plan.seeds[0])
         return f"{self.base}, {encoder.pooling}", scores
 
@@ -348,25 +363,20 @@ class Runner:
         """The encoder that the first training stage gets: the base, with another pooling, length or prompt if any."""
         if not self._is_encoder:
             return self.base
-        whole, start = shared_encoder(self.base), self._start_encoder()
+        start = start_encoder(self.plan)
+        whole = encoder_itself(self.base, str(start.pooling))
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
         prompt = self.plan.prompt
         prompted = f', prompt "{prompt.prefix}{{}}{prompt.suffix}"' if prompt else ""
         return f"{self.base}, {start.pooling}{cut}{prompted}"
 
     def _base(self) -> Model:
-        return self._start_encoder() if self._is_encoder else self._baseline
+        return start_encoder(self.plan) if self._is_encoder else self._baseline
 
     @cached_property
     def _baseline(self) -> Model:
         """Opened once: some are fitted on text."""
         return open_model(self.base, self.plan.pooling)
-
-    def _start_encoder(self) -> Encoder:
-        plan = self.plan
-        if plan.training:
-            return plan.training[0].shared(self.base, plan.prompts)
-        return shared_encoder(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
     def _scores(self, fingerprint: str, load: Callable[[], Model], seed: int) -> dict[str, float]:
         """Scores by set; cached scores are reused."""

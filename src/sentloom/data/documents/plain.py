@@ -12,6 +12,7 @@ LEAST_LINES = 3  # that another one follows in the same paragraph
 NEARLY = 0.85  # of the width: a line that the next word would not have fitted on is full
 # Shares of the lines that another one follows. Of lines that are a sentence each, about 0.2 happen to be full.
 FULL, CONTINUED = 0.4, 0.65  # full; full, and followed by a small letter, added up
+ENDED = 0.5  # that end with a sentence: of wrapped text, about 0.15 do
 ENDS = re.compile(r"[.!?:;][\"')\]]*$")
 NUMBERED = re.compile(
     r"(?:(?:chapter|section|appendix|article)\s+)?(\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[IVX]+)[.):]?\s+\S", re.IGNORECASE
@@ -37,6 +38,9 @@ def is_wrapped(text: str) -> bool:
     width = sorted(len(line) for line, _ in followed)[int(0.9 * (len(followed) - 1))]
     full = sum(len(line) + 1 + len(after.split()[0]) >= NEARLY * width for line, after in followed)
     lower = sum(after[0].islower() for _, after in followed)
+    ended = sum(ENDS.search(line) is not None for line, _ in followed)
+    if ended / len(followed) > ENDED:
+        return False
     shares = full / len(followed), (full + lower) / len(followed)
     return NARROWEST <= width <= WIDEST and shares[0] >= FULL and shares[1] >= CONTINUED
 

@@ -20,7 +20,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.heads import check_dimensions
 from sentloom.encoder.lengths import Cut, count_cut, covering_length
-from sentloom.encoder.loading import shared_encoder, takes_default_pooling
+from sentloom.encoder.loading import lacks_pooling, shared_encoder, takes_default_pooling
 from sentloom.encoder.locate import locate as locate_model
 from sentloom.encoder.lora import add_lora
 from sentloom.encoder.pooling import Pooling
@@ -188,7 +188,9 @@ class Train(EncoderKeys, DataStage):
             tracker.finish()
         accelerator.trackers = []
         encoder = method.finished().to("cpu")
-        encoder.tokens.max_length = shared_encoder(source).tokens.max_length  # sentences were cut for training only
+        encoder.tokens.max_length = encoder_itself(
+            source, str(encoder.pooling)
+        ).tokens.max_length  # sentences were cut for training only
         if accelerator.is_main_process:
             encoder.save(place / MODEL, golden=False)  # written when a model leaves its stage
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
@@ -313,6 +315,11 @@ class Train(EncoderKeys, DataStage):
 def sampled_texts(data: Dataset) -> list[str]:
     """Texts of all columns, from evenly spaced rows."""
     return [text for name in text_columns(data.shape) for text in columns.sampled_texts(data, name, SAMPLED_ROWS)]
+
+
+def encoder_itself(model: str, pooling: str | None) -> Encoder:
+    """An encoder as it is; a model made for writing, which lacks a pooling, has this one."""
+    return shared_encoder(model, pooling=pooling if lacks_pooling(locate_model(model)) else None)
 
 
 def stated_pooling(model: str) -> str | None:

@@ -29,7 +29,7 @@ def examples():
     return [test for name, owner in owners.items() for test in finder.find(owner, name)]
 
 
-SLOW = {"compare", "shrink"}  # like `train`, on the embedded encoder
+SLOW = {"compare", "shrink", "Predictor"}  # like `train`, on the embedded encoder
 
 
 @pytest.mark.parametrize(

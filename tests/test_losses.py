@@ -194,7 +194,7 @@ def test_gradients(name, mask):
 
 
 @pytest.mark.parametrize("m", [0, 1, 7])
-def test_gradients_with_a_queue_of_any_size_its_mask_and_a_learnt_temperature(m):
+def test_gradients_with_a_queue_of_any_size_its_mask_and_a_learned_temperature(m):
     """As cross-lingual calls it: the queue's entries and the frozen sources are constants."""
     t, s, queue = vectors(1, 4, 3).requires_grad_(), vectors(2, 4, 3), vectors(3, m, 3)
     theta = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
@@ -216,7 +216,7 @@ def test_negative_cosine_gradient_reaches_the_prediction_alone():
     assert z.grad is None
 
 
-def test_the_temperature_may_be_learnt():
+def test_the_temperature_may_be_learned():
     tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
     a, p = vectors(1, 4, 3), vectors(2, 4, 3)
     assert torch.autograd.gradcheck(lambda t: info_nce(a, p, temperature=t), tau)

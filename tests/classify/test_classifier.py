@@ -48,7 +48,7 @@ def test_no_file_is_a_pickle(tmp_path):
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".safetensors"]
 
 
-def test_a_new_label_is_learnt_from_five_examples():
+def test_a_new_label_is_learned_from_five_examples():
     rows = blobs(20, labels=4, spread=0.15)
     added = blobs(5, labels=6, spread=0.15, seed=1)
     fresh = added.vectors[-5:]  # around a direction that no known label has

@@ -36,9 +36,9 @@ def two_rings(count, seed):
 
 
 def test_neighbours_are_chosen_where_no_line_divides_the_labels():
-    learnt = choose([Trial(two_rings(200, 0), two_rings(100, 1))], several=False)
-    assert learnt.choice.settings.kind is Kind.NEIGHBOURS
-    assert hits(learnt.outcome, learnt.choice.calibration, several=False).mean() == 1.0
+    learned = choose([Trial(two_rings(200, 0), two_rings(100, 1))], several=False)
+    assert learned.choice.settings.kind is Kind.NEIGHBOURS
+    assert hits(learned.outcome, learned.choice.calibration, several=False).mean() == 1.0
 
 
 def test_an_outcome_has_the_rows_of_all_trials_in_their_order():
@@ -105,15 +105,15 @@ def test_a_sample_has_every_label(most, seed):
     assert kept.marks.any(axis=0).all()
 
 
-def test_labels_that_are_held_out_are_not_learnt_from():
+def test_labels_that_are_held_out_are_not_learned_from():
     trial = Trial(blobs(5), blobs(3, seed=1))
     for held_out, known in without_labels(trial, 2):
-        assert not (held_out.learnt.marks.any(axis=0) & trial.asked.marks[~known].any(axis=0)).any()
+        assert not (held_out.learned.marks.any(axis=0) & trial.asked.marks[~known].any(axis=0)).any()
     assert sum((~known).sum() for _, known in without_labels(trial, 2)) == len(trial.asked)
 
 
-def test_several_labels_are_learnt():
-    learnt = choose(
+def test_several_labels_are_learned():
+    learned = choose(
         [Trial(pairs_of_labels(80), pairs_of_labels(40, seed=1))], several=True, choices=[Settings(Kind.LOGISTIC, 100)]
     )
-    assert hits(learnt.outcome, learnt.choice.calibration, several=True).mean() > 0.95
+    assert hits(learned.outcome, learned.choice.calibration, several=True).mean() > 0.95

@@ -1,4 +1,4 @@
-"""Proving: what a classifier does on rows that it has not learnt from."""
+"""Proving: what a classifier does on rows that it has not learned from."""
 
 import numpy as np
 import pytest
@@ -66,8 +66,8 @@ def test_answers_are_counted_without_those_left_to_people():
 
 def test_texts_of_unknown_labels_are_recognised():
     trial = Trial(blobs(40, labels=8, spread=0.1), blobs(20, labels=8, spread=0.1, seed=1))
-    learnt = choose([trial], several=False)
-    unknown = unknown_labels([trial], learnt.choice, several=False)
+    learned = choose([trial], several=False)
+    unknown = unknown_labels([trial], learned.choice, several=False)
     assert unknown.texts == len(trial.asked)
     assert unknown.separation > 95
     assert unknown.left > 90

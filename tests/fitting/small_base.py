@@ -1,7 +1,7 @@
 """A small base and data of a made-up language, in which a few steps teach what held-out rows show.
 
 Every word has a second form. Nothing in its letters tells which, and the base, of random weights, does not know it: it
-can only be learnt from pairs. The embeddings are scaled down, so that small learning rates move them far.
+can only be learned from pairs. The embeddings are scaled down, so that small learning rates move them far.
 """
 
 import random

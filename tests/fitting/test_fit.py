@@ -87,7 +87,7 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
 
 
 @pytest.mark.long
-def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path, base):
+def test_a_set_that_decides_and_its_sentences_are_not_learned_from(run, tmp_path, base):
     data = small_base.pairs(tmp_path / "faq.tsv")
     lines = data.read_text("utf-8").splitlines()
     asked = tmp_path / "asked.tsv"
@@ -98,7 +98,7 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
     assert [measured.name for measured in result.measures if measured.part == "watched"] == [str(data)]
     assert "150 rows with sentences of" in done.stdout
     (source,) = result.sources
-    assert source.rows.train + source.rows.validation + source.rows.test == 350  # neither learnt from nor chosen by
+    assert source.rows.train + source.rows.validation + source.rows.test == 350  # neither learned from nor chosen by
 
 
 @pytest.mark.long

@@ -74,8 +74,8 @@ def test_the_loss_of_a_line_is_the_mean_of_its_steps(bert, tmp_path):
 )
 def test_a_learned_temperature_is_logged_and_a_fixed_one_is_not(case, start, tau, bert, tmp_path):
     method = build(case, bert)
-    train(method, data_for(case), settings(log_every=3), seed=1, folder=tmp_path / "learnt")
-    told = [line["temperature"] for line in read_journal(tmp_path / "learnt")]
+    train(method, data_for(case), settings(log_every=3), seed=1, folder=tmp_path / "learned")
+    told = [line["temperature"] for line in read_journal(tmp_path / "learned")]
     assert len(told) == 4
     assert told[0] == pytest.approx(start)
     assert told[-1] == pytest.approx(tau(method))

@@ -70,7 +70,7 @@ class Predictor:
                 yield of_text if text.strip() else tuple(replace(answer, abstain=True) for answer in of_text)
 
     def with_examples(self, data: Dataset) -> "Predictor":
-        """The predictor after its classifier has learnt from labelled texts, whose labels may be new."""
+        """The predictor after its classifier has learned from labelled texts, whose labels may be new."""
         if data.shape is not Shape.CLASSIFICATION:
             raise InputError(data.files[0], f"these are {data.shape}", "texts with labels", "give a file of these")
         if len(self.classifiers) > 1:

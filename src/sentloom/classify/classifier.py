@@ -1,7 +1,7 @@
 """The classifiers in a model folder: what `predict` runs.
 
 classifier.json         labels, settings and thresholds, in the order of the label columns
-classifier.safetensors  heads, and the rows that they learnt from as vectors, to which later examples are added
+classifier.safetensors  heads, and the rows that they learned from as vectors, to which later examples are added
 
 sentence-transformers does not read them, and loads the encoder as before.
 """
@@ -45,7 +45,7 @@ class Classifier:
     several: bool  # whether a text may have any number of labels
     choice: Choice
     head: Head
-    rows: Rows  # that it learnt from
+    rows: Rows  # that it learned from
 
     def predict(self, vectors: Vectors) -> list[Prediction]:
         """The answer for each vector; one that is zero stands for an empty text, which is left to people."""
@@ -66,7 +66,7 @@ class Classifier:
         return SEPARATOR.join(self.labels[at] for at in np.flatnonzero(marks))
 
     def with_examples(self, vectors: Vectors, labels: Sequence[str]) -> "Classifier":
-        """The classifier after it has learnt from more rows, whose labels may be new."""
+        """The classifier after it has learned from more rows, whose labels may be new."""
         named = [split_labels(label, self.several) for label in labels]
         every = tuple(dict.fromkeys([*self.labels, *(label for own in named for label in own)]))
         wide = np.zeros((len(self.rows), len(every)), bool)

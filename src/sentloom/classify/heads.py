@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is learnt: a regression of this inverse regularisation, or the votes of this many neighbours."""
+    """What is learned: a regression of this inverse regularisation, or the votes of this many neighbours."""
 
     kind: Kind
     strength: float = 1.0

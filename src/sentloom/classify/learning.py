@@ -1,9 +1,9 @@
-"""Learning: which head, by rows that it has not learnt from; calibrated probabilities, and when to abstain.
+"""Learning: which head, by rows that it has not learned from; calibrated probabilities, and when to abstain.
 
 A trial is some rows to learn from and others to score, with the vectors of an encoder that has not seen the latter:
 training and validation rows, or each fold. All choices are made on the scores of these other rows.
 
-A classifier abstains if its probability is low, or if the text is far from everything that it learnt from: then it
+A classifier abstains if its probability is low, or if the text is far from everything that it learned from: then it
 probably has none of the known labels.
 """
 
@@ -41,7 +41,7 @@ SEED = 0
 class Trial:
     """Rows to learn from, and others to score."""
 
-    learnt: Rows
+    learned: Rows
     asked: Rows
 
 
@@ -74,16 +74,16 @@ class Abstention:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a head said about rows that it has not learnt from."""
+    """What a head said about rows that it has not learned from."""
 
     scores: Scores  # (n, l)
     marks: Marks  # (n, l): the truth
-    cosines: Numbers  # (n,) with the nearest row that it learnt from
+    cosines: Numbers  # (n,) with the nearest row that it learned from
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen on rows that are not learnt from."""
+    """What is chosen on rows that are not learned from."""
 
     settings: Settings
     calibration: Calibration = field(default_factory=Calibration)
@@ -91,24 +91,24 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class Learned:
     """A choice, and what it rests on."""
 
     choice: Choice
     outcome: Outcome
 
 
-def choose(trials: Sequence[Trial], several: bool, choices: Sequence[Settings] = CHOICES) -> Learnt:
+def choose(trials: Sequence[Trial], several: bool, choices: Sequence[Settings] = CHOICES) -> Learned:
     """The settings with the best answers, and among equals with the best probabilities."""
-    trials = [Trial(sampled(trial.learnt, MOST_TRIED), trial.asked) for trial in trials]
-    if trials[0].learnt.marks.shape[1] > MOST_REGRESSED:
+    trials = [Trial(sampled(trial.learned, MOST_TRIED), trial.asked) for trial in trials]
+    if trials[0].learned.marks.shape[1] > MOST_REGRESSED:
         choices = [settings for settings in choices if settings.kind is not Kind.LOGISTIC]
     tried = [(settings, outcome_of(settings, trials, several)) for settings in choices]
     calibrated = [(settings, outcome, calibrate(outcome, several)) for settings, outcome in tried]
     settings, outcome, calibration = max(
         calibrated, key=lambda own: (hits(own[1], own[2], several).mean(), -loss(own[1], own[2], several))
     )
-    return Learnt(Choice(settings, calibration, abstention_of(outcome, calibration, several)), outcome)
+    return Learned(Choice(settings, calibration, abstention_of(outcome, calibration, several)), outcome)
 
 
 def sampled(rows: Rows, most: int) -> Rows:
@@ -123,18 +123,18 @@ def sampled(rows: Rows, most: int) -> Rows:
 
 def outcome_of(settings: Settings, trials: Sequence[Trial], several: bool) -> Outcome:
     """The scores of all trials, one after the other."""
-    scores = [learn(settings, trial.learnt, several).scores(trial.asked.vectors) for trial in trials]
-    cosines = [nearest_cosines(trial.asked, trial.learnt) for trial in trials]
+    scores = [learn(settings, trial.learned, several).scores(trial.asked.vectors) for trial in trials]
+    cosines = [nearest_cosines(trial.asked, trial.learned) for trial in trials]
     return Outcome(np.vstack(scores), np.vstack([trial.asked.marks for trial in trials]), np.concatenate(cosines))
 
 
-def nearest_cosines(asked: Rows, learnt: Rows) -> Numbers:
+def nearest_cosines(asked: Rows, learned: Rows) -> Numbers:
     """How near the nearest row is."""
-    return top_k(asked.vectors, learnt.vectors, 1)[1][:, 0].astype(np.float64)
+    return top_k(asked.vectors, learned.vectors, 1)[1][:, 0].astype(np.float64)
 
 
 def calibrate(outcome: Outcome, several: bool) -> Calibration:
-    """The scale, and the shift if there are several labels, with the least logarithmic loss on rows not learnt from."""
+    """The scale, and the shift if there are several labels, with the least logarithmic loss on rows held out."""
     from scipy.optimize import minimize
 
     def mean_loss(values: Numbers) -> float:
@@ -198,16 +198,16 @@ def _threshold(sure: Numbers, right: Numbers, asked: float) -> float:
 
 
 def learn_from(settings: Settings, rows: Rows, several: bool) -> tuple[Head, Rows]:
-    """The head that is used, and the rows that it learnt from."""
+    """The head that is used, and the rows that it learned from."""
     kept = sampled(rows, MOST_LEARNT)
     return learn(settings, kept, several), kept
 
 
 def without_labels(trial: Trial, groups: int) -> Iterator[tuple[Trial, npt.NDArray[np.bool_]]]:
     """The trial without one group of labels after the other, and which texts then have a known label."""
-    labels = np.random.default_rng(SEED).permutation(trial.learnt.marks.shape[1])
+    labels = np.random.default_rng(SEED).permutation(trial.learned.marks.shape[1])
     for group in np.array_split(labels, groups):
-        kept = np.asarray(~trial.learnt.marks[:, group].any(axis=1))
+        kept = np.asarray(~trial.learned.marks[:, group].any(axis=1))
         known = np.asarray(~trial.asked.marks[:, group].any(axis=1))
         if kept.any() and known.any() and not known.all():
-            yield Trial(trial.learnt.where(kept), trial.asked), known
+            yield Trial(trial.learned.where(kept), trial.asked), known

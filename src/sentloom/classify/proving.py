@@ -1,4 +1,4 @@
-"""Proving: what a classifier does on rows that it has not learnt from.
+"""Proving: what a classifier does on rows that it has not learned from.
 
 Intervals are over clusters of rows that belong together: those of mean agreement as for every other score
 (`evaluation.significance`), that of macro F1, which is no mean over texts, by drawing clusters again and again.
@@ -97,7 +97,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known about a classifier from rows that it has not learnt from."""
+    """What is known about a classifier from rows that it has not learned from."""
 
     texts: int
     agreement: Estimate  # accuracy, or the mean F1 of a text with several labels
@@ -197,7 +197,7 @@ def _answered(abstention: Abstention, sure: Numbers, cosines: Numbers, right: Nu
 
 def unknown_labels(trials: Sequence[Trial], choice: Choice, several: bool) -> Unknown | None:
     """What happens to texts of labels that the classifier does not know: each group of labels is held out in turn."""
-    if not trials or trials[0].learnt.marks.shape[1] < FEWEST_LABELS:
+    if not trials or trials[0].learned.marks.shape[1] < FEWEST_LABELS:
         return None
     parts = [
         (*_familiar(held_out, choice, several), known)

@@ -1,7 +1,7 @@
 """Rows whose label is probably wrong, by confident learning (Northcutt, Jiang and Chuang, 2021).
 
-Every row gets probabilities from a classifier that has not learnt from it. A row is suspected if some other label is at
-least as probable as it is on average for the rows that have that label. The vectors are those of the base: a fitted
+Every row gets probabilities from a classifier that has not learned from it. A row is suspected if some other label is
+at least as probable as it is on average for the rows that have that label. The vectors are those of the base: a fitted
 encoder has seen the labels, and learns wrong ones too.
 """
 
@@ -39,7 +39,7 @@ def find_suspects(rows: Rows) -> Suspects:
     own = rows.where(looked_at)
     folds = _folds(own.marks.argmax(axis=1))
     trials = [Trial(own.where(folds != fold), own.where(folds == fold)) for fold in range(FOLDS)]
-    trials = [trial for trial in trials if len(trial.asked) and len(trial.learnt)]
+    trials = [trial for trial in trials if len(trial.asked) and len(trial.learned)]
     outcome = outcome_of(SETTINGS, trials, several=False)
     probabilities = calibrate(outcome, several=False).probabilities(outcome.scores, several=False)
     order = np.argsort(folds, kind="stable")  # the rows in the order of the outcome

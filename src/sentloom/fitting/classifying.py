@@ -16,7 +16,7 @@ import numpy as np
 
 from sentloom.classify.classifier import Classifier, have_several, marks_of, split_labels
 from sentloom.classify.heads import Rows
-from sentloom.classify.learning import Learnt, Numbers, Outcome, Trial, choose, hits, learn_from, outcome_of
+from sentloom.classify.learning import Learned, Numbers, Outcome, Trial, choose, hits, learn_from, outcome_of
 from sentloom.classify.proving import Places, described, prove, score_of, unknown_labels
 from sentloom.classify.suspects import find_suspects
 from sentloom.data.dataset import Dataset
@@ -75,16 +75,16 @@ class _Input:
         named = [split_labels(label, self.several) for label in data["label"]]
         return Rows(normalised(vectors), marks_of(named, self.labels))
 
-    def trial(self, encoder: Encoder, learnt: Dataset, asked: Dataset) -> Trial:
+    def trial(self, encoder: Encoder, learned: Dataset, asked: Dataset) -> Trial:
         """Rows to learn from, and others to score."""
-        return Trial(self.rows(encoder, learnt), self.rows(encoder, asked))
+        return Trial(self.rows(encoder, learned), self.rows(encoder, asked))
 
 
 @dataclass(frozen=True)
 class _Tried:
     """What was chosen on the vectors of an encoder, and what it says about the rows that prove."""
 
-    learnt: Learnt
+    learned: Learned
     trials: tuple[Trial, ...]
     outcome: Outcome
     right: Numbers
@@ -105,7 +105,7 @@ def classify(job: Job, prepared: Prepared, duel: Duel, proof: Proof) -> Classifi
     gain = compare_averages(after, before, level=corrected_level(proof.uses.number))
     use = proof.gate.passed or job.request.force or (gain.low > 0 and are_enough(gain.effective))
     chosen, encoder = (fitted, duel.after) if use else (base, duel.base)
-    classifiers = tuple(_final(own, tried.learnt, encoder) for own, tried in zip(inputs, chosen, strict=True))
+    classifiers = tuple(_final(own, tried.learned, encoder) for own, tried in zip(inputs, chosen, strict=True))
     summaries = tuple(
         replace(
             _summary(own, tried, classifier, duel.base),
@@ -138,40 +138,40 @@ def _try(own: _Input, encoder: Encoder, folds: Sequence[Encoder]) -> _Tried:
         trials = [own.trial(model, fold.train, fold.validation) for model, fold in both if len(fold.validation)]
     else:
         trials = [own.trial(encoder, own.split.train, own.split.validation)]
-    learnt = choose(trials, own.several)
+    learned = choose(trials, own.several)
     if not len(own.split.test):
         return _Tried(
-            learnt, tuple(trials), learnt.outcome, hits(learnt.outcome, learnt.choice.calibration, own.several)
+            learned, tuple(trials), learned.outcome, hits(learned.outcome, learned.choice.calibration, own.several)
         )
     trials = [own.trial(encoder, own.split.train, own.split.test)]
-    outcome = outcome_of(learnt.choice.settings, trials, own.several)
-    return _Tried(learnt, tuple(trials), outcome, hits(outcome, learnt.choice.calibration, own.several))
+    outcome = outcome_of(learned.choice.settings, trials, own.several)
+    return _Tried(learned, tuple(trials), outcome, hits(outcome, learned.choice.calibration, own.several))
 
 
-def _final(own: _Input, learnt: Learnt, encoder: Encoder) -> Classifier:
+def _final(own: _Input, learned: Learned, encoder: Encoder) -> Classifier:
     """The classifier that is used: it learns from all rows."""
-    head, rows = learn_from(learnt.choice.settings, own.rows(encoder, own.source.data), own.several)
+    head, rows = learn_from(learned.choice.settings, own.rows(encoder, own.source.data), own.several)
     column = own.source.label_column or own.source.data.own_name("label")
     names = column, own.source.data.own_name("text")
-    return Classifier(*names, own.labels, own.several, learnt.choice, head, rows)
+    return Classifier(*names, own.labels, own.several, learned.choice, head, rows)
 
 
 def _summary(own: _Input, tried: _Tried, classifier: Classifier, base: Encoder) -> ClassifierSummary:
-    learnt = tried.learnt
+    learned = tried.learned
     suspects, share = _suspects(own, base)
     return ClassifierSummary(
         name=own.source.name,
         column=classifier.column,
-        head=described(learnt.choice.settings, len(own.labels), own.several),
+        head=described(learned.choice.settings, len(own.labels), own.several),
         labels=own.labels,
         several=own.several,
         fitted=True,
         proven_on=TEST_ROWS if len(own.split.test) else chosen_on(len(own.folds)),
         rows=len(own.source.data),
-        probability=learnt.choice.abstention.probability,
-        cosine=learnt.choice.abstention.cosine,
-        proof=prove(tried.outcome, learnt.choice, own.labels, own.several, own.clusters),
-        unknown=unknown_labels(tried.trials, learnt.choice, own.several),
+        probability=learned.choice.abstention.probability,
+        cosine=learned.choice.abstention.cosine,
+        proof=prove(tried.outcome, learned.choice, own.labels, own.several, own.clusters),
+        unknown=unknown_labels(tried.trials, learned.choice, own.several),
         mistakes=_mistakes(own, tried),
         suspects=suspects,
         suspect_share=share,
@@ -180,7 +180,7 @@ def _summary(own: _Input, tried: _Tried, classifier: Classifier, base: Encoder) 
 
 def _mistakes(own: _Input, tried: _Tried) -> tuple[Mistake, ...]:
     """The rows that prove which it is surest about, and wrong."""
-    probabilities = tried.learnt.choice.calibration.probabilities(tried.outcome.scores, own.several)
+    probabilities = tried.learned.choice.calibration.probabilities(tried.outcome.scores, own.several)
     texts, labels = ([*chain(*(data[name] for data in own.asked))] for name in ("text", "label"))
     given, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     wrong = np.flatnonzero(~tried.outcome.marks[np.arange(len(given)), given])

@@ -157,7 +157,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class ClassifierSummary:
-    """The classifier of one label column: how it was chosen, and what it does on rows that it has not learnt from."""
+    """The classifier of one label column: how it was chosen, and what it does on rows that it has not learned from."""
 
     name: str  # of the input
     column: str
@@ -166,7 +166,7 @@ class ClassifierSummary:
     several: bool  # for one text
     fitted: bool  # whether it has the vectors of the fitted encoder, or those of the base
     proven_on: str  # which rows, in words
-    rows: int  # that it has learnt from in the end
+    rows: int  # that it has learned from in the end
     probability: float  # below which it abstains
     cosine: float  # with the nearest row, below which it abstains
     proof: ClassifierProof

@@ -59,7 +59,7 @@ def _scores(summary: ClassifierSummary) -> Iterator[str]:
             "No rows were held out from the choice: the folds that measure it have also chosen it, so it looks a "
             "little better than it is."
         )
-    yield f"After the proof it learnt from all {summary.rows:,} rows."
+    yield f"After the proof it learned from all {summary.rows:,} rows."
 
 
 def _abstaining(summary: ClassifierSummary) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _abstaining(summary: ClassifierSummary) -> Iterator[str]:
     wanted = f", where {answered.asked:.0f}% were asked for" if answered.asked else ""
     yield (
         f"It is {answered.right:.0f}% right on the {answered.answered:.0f}% that it answers{wanted}. It abstains below "
-        f"a probability of {summary.probability:.2f}, and where no row that it learnt from has a cosine of "
+        f"a probability of {summary.probability:.2f}, and where no row that it learned from has a cosine of "
         f"{summary.cosine:.2f} or more."
     )
     if unknown := summary.unknown:
@@ -91,7 +91,7 @@ def _suspects(summary: ClassifierSummary) -> Iterator[str]:
     if summary.suspect_share:
         yield (
             f"Up to {summary.suspect_share:.1%} of the labels may be wrong: a classifier on the vectors of the base, "
-            "which has not learnt from these rows, prefers another one."
+            "which has not learned from these rows, prefers another one."
         )
 
 

@@ -491,6 +491,11 @@ def _takes_its_views(stage):
     return not stage.get("views") or Shape.PAIRS in METHODS[stage["method"]].SHAPES
 
 
+def _ends(stage):
+    """Without steps, a stage needs the epochs of its preset."""
+    return stage.get("steps", 1) is not None or "epochs" in METHODS[stage["method"]].PRESETS["default"]
+
+
 @st.composite
 def recipes(draw):
     """A valid recipe as plain values."""
@@ -498,7 +503,7 @@ def recipes(draw):
     stage = st.fixed_dictionaries(
         {"method": st.sampled_from(list(METHODS)), "data": COMMON_STAGE["data"]}, optional=optional
     )
-    stages = draw(st.lists(stage.filter(_takes_its_views), max_size=3))
+    stages = draw(st.lists(stage.filter(_takes_its_views).filter(_ends), max_size=3))
     top = st.fixed_dictionaries(
         {"base": NAMES},
         optional={

@@ -23,7 +23,7 @@ MOST_BYTES = 100_000_000  # of a file
 MEMORY = 1 << 30  # bytes, of a process beside its programs
 SECONDS = 30  # for a file
 MOST_PROCESSES = 8
-FILES_EACH = 200  # of so many files, one more process pays
+FILES_EACH = 200  # per process: with fewer files, starting another one costs more than it saves
 WAITING = 16  # files that a process has been told of
 CHUNK = 1 << 16
 
